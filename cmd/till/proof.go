@@ -29,6 +29,7 @@ func (verifyCmd) Help() string {
 		"It reads, and changes no byte; it may be run beside a server that runs. Every file is read page by page, every ledger is proven, " +
 		"and every row that belongs to another must have it: payments their sessions, deliveries their events, open attempts what ends them. " +
 		"A settlement must be what its lines come to, and an event of what it says that it is of. " +
+		"Every secret is opened, so that a key that is not theirs is found here and not at the next start: of a backup with the key of the settings, else that in it, else that of the data dir. " +
 		"A backup is unpacked aside, each of its files by its hash. What the bank says is not asked: that does till ledger check. " +
 		"Exits with 1 where something is broken, and names the first 20 offenders of each."
 }
@@ -62,15 +63,23 @@ func (c *verifyCmd) Run(w *world) (err error) {
 		}
 	}
 	err = patiently(w, "still verifying", func() error {
-		if c.File == "" {
-			return p.all()
+		if c.File != "" {
+			if whole, err := p.unpacked(c.File); err != nil || !whole {
+				return err
+			}
 		}
-		return p.unpacked(c.File)
+		if err := p.openWith(c.Settings); err != nil {
+			return err
+		}
+		return p.all()
 	})
+	if err == nil && p.shut {
+		_, err = fmt.Fprintln(w.err, "No key is given: whether the secrets can be opened was not looked at. Set TILL_SECRETS_KEY to the copy that you kept.")
+	}
+	p.Holds = p.broken() == nil
 	if err != nil {
 		return err
 	}
-	p.Holds = p.broken() == nil
 	if c.JSON {
 		err = printJSON(w, p)
 	} else {
@@ -93,6 +102,8 @@ type proof struct {
 	at    config.Settings
 	aside bool // what is looked at is a copy, and may be migrated
 	tell  func(proven) error
+	keys  *store.Keyring // what must open every secret, nil where there is no key
+	shut  bool           // there was none, and nobody looked whether secrets can be opened
 }
 
 // proven is one thing that was checked.
@@ -146,20 +157,20 @@ func (p *proof) count() (n int) {
 	return n
 }
 
-// unpacked proves a backup: that each file is what was backed up, then all of it.
-func (p *proof) unpacked(file string) error {
+// unpacked proves of a backup that each file is what was backed up.
+func (p *proof) unpacked(file string) (whole bool, err error) {
 	list, err := unpack(file, p.at.DataDir)
 	if shut, ok := errors.AsType[unreadError](err); ok { // nothing is known of what is in it
-		return shut
+		return false, shut
 	}
 	one := proven{Database: "backup", Check: "files", What: "every file is what was backed up", Checked: len(list.Files)}
 	if err != nil {
 		one.Wrong = 1
 		one.Offenders = []proofOfOffender{{ID: filepath.Base(file), Says: err.Error(), Next: "take another backup, and look at what this one was copied by"}}
-		return p.found(one)
+		return false, p.found(one)
 	}
 	p.At, p.aside = list.At, true
-	return errors.Join(p.found(one), p.all())
+	return true, p.found(one)
 }
 
 // all proves all that is kept: each file by itself, then what the databases say.
@@ -281,7 +292,12 @@ func (p *proof) database(c store.Config) error {
 	if err := p.found(one); err != nil || one.Wrong > 0 {
 		return err
 	}
-	return store.Still(p.w.ctx, c, func(r store.Reader) error { return p.rows(c, r) })
+	return store.Still(p.w.ctx, c, func(r store.Reader) error {
+		if err := p.secrets(c, r); err != nil {
+			return err
+		}
+		return p.rows(c, r)
+	})
 }
 
 // says is what breaks a check that has one thing to look at.

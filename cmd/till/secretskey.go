@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"os"
 	"slices"
 	"strings"
 
@@ -133,3 +134,46 @@ func (c *restoreCmd) missingKeys(ctx context.Context, place, aside string) ([]st
 		return slices.ContainsFunc(keys, func(k store.SealingKey) bool { return k.ID() == id })
 	}), nil
 }
+
+// openWith finds the key that secrets must be opened by. That of the data dir is not that
+// of a backup where another is given: what is tried is whether that one would do elsewhere.
+func (p *proof) openWith(set config.Settings) (err error) {
+	if set.DataDir != p.at.DataDir {
+		_, err := os.Stat(under(p.at.DataDir, sealing.FileName))
+		if err == nil || set.SecretsKey != "" {
+			set.DataDir = p.at.DataDir
+		}
+	}
+	p.keys, err = besideKeys(set)
+	return err
+}
+
+// secrets proves that every secret of a database is opened by the key there is. Who looks
+// at a backup, or at PostgreSQL from elsewhere, may have none: then that is told.
+func (p *proof) secrets(c store.Config, r store.Reader) error {
+	c.Keys = p.keys
+	got, err := r.SealedWith(p.w.ctx, c)
+	if err != nil || got.Count == 0 {
+		return err
+	}
+	one := proven{Database: c.Name, Check: "secrets", What: "every secret is opened by the key there is", Checked: got.Count, Wrong: len(got.Shut)}
+	next := giveKey(p.at)
+	if p.aside {
+		next = "set TILL_SECRETS_KEY to that key, or TILL_SECRETS_KEY_OLD if it was changed for another, and verify again"
+	}
+	switch {
+	case p.keys != nil:
+		for _, shut := range got.Shut[:min(len(got.Shut), maxOffenders)] {
+			one.Offenders = append(one.Offenders, proofOfOffender{ID: shut.Place, Says: "sealed with key " + shut.Key + ", and the key there is does not open it", Next: next})
+		}
+	case p.aside || p.at.DatabaseURL != "":
+		p.shut = true
+		return nil
+	default:
+		one.says(c.Name, "sealed with key "+strings.Join(got.Keys, " and ")+", and there is no key", next)
+	}
+	return p.found(one)
+}
+
+// maxOffenders is how many of what breaks a check are named.
+const maxOffenders = 20

@@ -198,39 +198,60 @@ func (d *DB) wipe(ctx context.Context) error {
 type Sealed struct {
 	Keys  []string // ids of the keys that sealed some of them
 	Clear int      // how many are in the clear
+	Count int      // how many are sealed
+	Shut  []Shut   // those that the keys given do not open
 }
+
+// Shut is a value that no key opens: the place that it is kept at, and the id of the key
+// that sealed it.
+type Shut struct{ Place, Key string }
 
 // SealedWith looks how the secrets of a database are kept, without changing any.
 // One that nothing was made in has none. Errors: fs.ErrNotExist for a
 // file that is not there.
 func SealedWith(ctx context.Context, c Config) (Sealed, error) {
 	var out Sealed
-	err := Look(ctx, c, func(r Reader) error {
-		for _, col := range sealedColumns(c.Schema) {
-			if there, err := r.hasTable(ctx, col.table); err != nil || !there {
+	err := Look(ctx, c, func(r Reader) (err error) {
+		out, err = r.SealedWith(ctx, c)
+		return err
+	})
+	return out, err
+}
+
+// SealedWith looks how the secrets are kept, and opens each where keys are given.
+func (r Reader) SealedWith(ctx context.Context, c Config) (out Sealed, err error) {
+	for _, col := range sealedColumns(c.Schema) {
+		if there, err := r.hasTable(ctx, col.table); err != nil || !there {
+			return out, err
+		}
+		err := r.run.each(ctx, "SELECT "+col.id+", "+col.value+" FROM "+col.table, nil, func(scan scanner) error {
+			var v keptValue
+			if err := scan(&v.id, &v.value); err != nil {
 				return err
 			}
-			err := r.run.each(ctx, "SELECT "+col.id+", SUBSTR("+col.value+", 1, ?) FROM "+col.table, []any{len(sealedMark) + keyIDChars + 1}, func(scan scanner) error {
-				var v keptValue
-				if err := scan(&v.id, &v.value); err != nil {
-					return err
-				}
-				id, sealed := sealedBy(v.value)
-				switch {
-				case sealed && !slices.Contains(out.Keys, id):
-					out.Keys = append(out.Keys, id)
-				case !sealed && (col.table != "settings" || slices.Contains(c.Secrets, v.id)):
+			id, sealed := sealedBy(v.value)
+			if !sealed {
+				if col.table != "settings" || slices.Contains(c.Secrets, v.id) {
 					out.Clear++
 				}
 				return nil
-			})
-			if err != nil {
-				return fmt.Errorf("look how secrets are kept: %w", err)
 			}
+			if out.Count++; !slices.Contains(out.Keys, id) {
+				out.Keys = append(out.Keys, id)
+			}
+			if c.Keys == nil {
+				return nil
+			}
+			if _, err := c.Keys.open(col.place(v.id), v.value); err != nil {
+				out.Shut = append(out.Shut, Shut{Place: col.place(v.id), Key: id})
+			}
+			return nil
+		})
+		if err != nil {
+			return out, fmt.Errorf("look how secrets are kept: %w", err)
 		}
-		return nil
-	})
-	return out, err
+	}
+	return out, nil
 }
 
 // hasTable says whether a table was made.
