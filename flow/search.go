@@ -215,7 +215,7 @@ func ReadPhone(text string) (Phone, bool) {
 
 func allDigits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
-// readAmount takes the first amount out of words: 4500, 4,500.00, ₦4500, N4500,
+// readAmount takes the first amount out of words: 4500, 4,500.00, ₦4500, N4500, 4500NGN,
 // 4.5k, "4500 naira", and #4500, as whose keyboard has no ₦ writes it. It is 0 where
 // there is none that a session can be of.
 func readAmount(words []string) (others []string, amount Kobo) {
@@ -249,7 +249,9 @@ func naira(word string) Kobo {
 	for _, sign := range []string{"₦", "#", "ngn", "n"} {
 		word = strings.TrimPrefix(word, sign)
 	}
-	word = strings.TrimSuffix(strings.TrimSuffix(word, "naira"), "/-")
+	for _, sign := range []string{"naira", "ngn", "₦", "/-"} {
+		word = strings.TrimSuffix(word, sign)
+	}
 	thousands := int64(1)
 	if short, ok := strings.CutSuffix(word, "k"); ok {
 		word, thousands = short, 1000
