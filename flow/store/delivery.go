@@ -249,10 +249,11 @@ func (r Reader) endpointsOf(ctx context.Context, list []owed) (map[flow.Endpoint
 }
 
 // asideSQL puts a delivery where it belongs. What was asked for by hand is again
-// what it was: nothing that was delivered is owed once more.
-const asideSQL = `UPDATE deliveries SET state = CASE WHEN back_to IN ('delivered', 'dead', 'cancelled') THEN back_to ELSE ? END, token = '',
+// what it was: nothing that was delivered is owed once more. What had never been owed
+// before, and was no ping, is owed like any other.
+const asideSQL = `UPDATE deliveries SET state = CASE WHEN back_to IN ('delivered', 'cancelled') OR back_to = 'dead' AND (done_at > 0 OR cause = 'ping') THEN back_to ELSE ? END, token = '',
  next_at = CASE WHEN back_to = '' THEN CAST(? AS BIGINT) ELSE back_at END,
- done_at = CASE WHEN done_at = 0 AND (back_to = 'dead' OR ? = 'cancelled') THEN CAST(? AS BIGINT) ELSE done_at END,
+ done_at = CASE WHEN done_at = 0 AND (back_to = 'dead' AND cause = 'ping' OR ? = 'cancelled') THEN CAST(? AS BIGINT) ELSE done_at END,
  cause = 'auto', back_to = '', back_at = 0 WHERE id = ?`
 
 // settleAside holds or cancels those of some deliveries that are not to be sent,

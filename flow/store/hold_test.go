@@ -154,3 +154,37 @@ func TestWhatIsAskedForByHandAndPutAsideIsAgainWhatItWas(t *testing.T) {
 		}
 	})
 }
+
+// A replay may owe an endpoint what it was never sent. Where it is disabled before that is
+// sent, the event waits for it like any other, and is not given up untried; a ping, which
+// somebody waited for, is.
+func TestWhatWasNeverSentIsNotGivenUpWhereItIsPutAside(t *testing.T) {
+	storetest.Each(t, store.Checkout, func(t *testing.T, db *store.DB) {
+		endpoints(t, db, 2)
+		statement(t, db, "UPDATE endpoints SET status = 'DISABLED' WHERE id = '"+string(endpoint(1).ID)+"'")
+		statement(t, db, "UPDATE endpoints SET deleted_at = 5 WHERE id = '"+string(endpoint(2).ID)+"'")
+		n := 0
+		for to, causes := range []map[string]string{
+			{flow.CauseReplay: "held", flow.CauseResend: "held", flow.CausePing: "dead"},
+			{flow.CauseReplay: "cancelled", flow.CauseResend: "cancelled", flow.CausePing: "dead"},
+		} {
+			for cause, want := range causes {
+				n++
+				id := oweMany(t, db, to+1, 10*n, 1)[0] // as it is kept that was asked for by hand
+				statement(t, db, "UPDATE deliveries SET cause = '"+cause+"', back_to = 'dead', back_at = 0, token = '' WHERE id = '"+id+"'")
+				doing(t, db, func(ctx context.Context, tx *store.Tx) ([]flow.Delivery, error) {
+					return tx.ClaimDeliveries(ctx, "B/"+id, []string{id}, noon.Add(lease), noon.Add(2*lease))
+				})
+				if s := stateOf(t, db, id); s != want {
+					t.Errorf("endpoint %d, never sent and put aside, for a %s: %s, want %s", to+1, cause, s, want)
+				}
+				kept := doing(t, db, func(ctx context.Context, tx *store.Tx) (int, error) {
+					return tx.Count(ctx, "SELECT COUNT(*) FROM deliveries WHERE id = ? AND cause = 'auto' AND back_to = '' AND (done_at > 0) = (state <> 'held')", id)
+				})
+				if kept != 1 {
+					t.Errorf("endpoint %d, for a %s: something is left of it", to+1, cause)
+				}
+			}
+		}
+	})
+}
