@@ -171,6 +171,7 @@ func (l *look) postgres(ctx context.Context) {
 // postgresAway tells that PostgreSQL lets us do nothing. pg_isready would say that it
 // accepts connections, whoever's.
 func (l *look) postgresAway(err error) {
+	l.away = true
 	pooled, crowded := store.Pooled(err), store.Crowded(err)
 	if _, said, refused := strings.Cut(err.Error(), "server error: "); refused { // before it stands where it was asked
 		err = errors.New(said)

@@ -74,6 +74,7 @@ type look struct {
 	check  string // what the next finding is of
 	clocks []clock
 	serves bool // a Till answers where this one would
+	away   bool // PostgreSQL lets us do nothing, or hangs: each further look would wait for it again
 }
 
 // clock is what another clock said, and when by ours.

@@ -4,7 +4,9 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"net"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -100,6 +102,35 @@ func TestTheDoctorSeesWhetherPostgreSQLTakesAnything(t *testing.T) {
 	says(doctor.Fail, "Of the 3 schemas in PostgreSQL, 1 are missing", "till migrate")
 	s.cfg.DatabaseURL = config.Secret(strings.Replace(owner, "/doctored?", "/nowhere?", 1))
 	says(doctor.Fail, `database "nowhere" does not exist`, `psql "$TILL_DATABASE_URL" -c 'select 1'`)
+}
+
+// One that accepts and says nothing is waited for once, and not by every further look.
+func TestAPostgreSQLThatIsAwayIsAskedNothingMore(t *testing.T) {
+	s := well(t)
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	s.must(err)
+	t.Cleanup(func() { _ = ln.Close() })
+	var asked atomic.Int32
+	go func() {
+		for {
+			c, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			asked.Add(1)
+			_ = c.Close() // to end the wait
+		}
+	}()
+	s.cfg.DatabaseURL = config.Secret("postgres://till@" + ln.Addr().String() + "/till?sslmode=disable")
+	told := int32(-1)
+	doctor.Run(t.Context(), s.cfg, func(f doctor.Finding) {
+		if f.Check == "database" {
+			told = asked.Load()
+		}
+	})
+	if got := asked.Load(); told < 1 || got != told {
+		t.Errorf("it was connected to %d times until that was told, and %d times in all", told, got)
+	}
 }
 
 // With PostgreSQL processes share a data dir, and no lock says whether any uses it.

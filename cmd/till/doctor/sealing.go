@@ -33,6 +33,9 @@ func (l *look) sealing(ctx context.Context) {
 	}
 	before, needed, old, open := len(l.found), []string{}, []string{}, 0
 	for _, d := range databases {
+		if l.away {
+			break // as it is told already
+		}
 		short, cancel := context.WithTimeout(ctx, patience)
 		c := l.in(d.name, d.schema)
 		c.Secrets = sealing.Settings()
@@ -65,7 +68,7 @@ func (l *look) sealing(ctx context.Context) {
 	if open > 0 {
 		l.warn(fmt.Sprintf("%d secrets are in the clear in the databases, from an older Till. The next start seals them.", open), "restart Till   (backups of before still hold them in the clear)")
 	}
-	if len(l.found) > before {
+	if len(l.found) > before || l.away {
 		return
 	}
 	if none {

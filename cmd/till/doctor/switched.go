@@ -12,13 +12,18 @@ import (
 // switched tells what operators, or a restore, switched off and nobody switched on
 // again: of money that is held merchants hear nothing but that it does not come.
 func (l *look) switched(ctx context.Context) {
+	if l.away {
+		return // as it is told already
+	}
 	all := true
 	for _, env := range []flow.Environment{flow.Test, flow.Live} {
 		var at map[flow.SwitchKind]map[string]string
-		err := store.Look(ctx, l.in(string(env), store.Checkout), func(r store.Reader) (err error) {
-			at, err = r.Switches(ctx)
+		short, cancel := context.WithTimeout(ctx, patience)
+		err := store.Look(short, l.in(string(env), store.Checkout), func(r store.Reader) (err error) {
+			at, err = r.Switches(short)
 			return err
 		})
+		cancel()
 		if err != nil {
 			return // a database that is away, or was never made, is told already
 		}
