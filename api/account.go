@@ -212,10 +212,10 @@ func (s *Server) submitKYC(c *call) error {
 	}
 	f := c.form(decodeRules{optional: true})
 	d := flow.KYCDetails{
-		LegalName:          f.text("legalName", text{most: maxDescription}),
-		RegistrationNumber: f.text("registrationNumber", text{most: maxName}),
-		Address:            f.text("address", text{most: maxDescription, multiline: true}),
-		ContactName:        f.text("contactName", text{most: maxName}),
+		LegalName:          f.text("legalName", text{most: maxDescription, said: true}),
+		RegistrationNumber: f.text("registrationNumber", text{most: maxName, said: true}),
+		Address:            f.text("address", text{most: maxDescription, multiline: true, said: true}),
+		ContactName:        f.text("contactName", text{most: maxName, said: true}),
 		ContactPhone:       f.phone("contactPhone"),
 		Website:            f.text("website", text{most: maxURL}),
 	}

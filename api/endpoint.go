@@ -79,7 +79,7 @@ func (s *Server) hook(c *call, f *form, required bool) string {
 func (s *Server) addEndpoint(c *call) error {
 	f := c.form(decodeRules{})
 	e := flow.Endpoint{
-		Project: c.project.ID, URL: s.hook(c, f, true), Description: f.text("description", text{most: maxDescription}), Events: f.kinds(leftOut), MaxPerSecond: f.pace(),
+		Project: c.project.ID, URL: s.hook(c, f, true), Description: f.text("description", text{most: maxDescription, said: true}), Events: f.kinds(leftOut), MaxPerSecond: f.pace(),
 	}
 	kind := f.signature(flow.SignatureV1)
 	if err := f.done(); err != nil {
@@ -148,7 +148,7 @@ func (s *Server) changeEndpoint(c *call) error {
 	if f.has("description") {
 		note := ""
 		if !f.cleared("description") {
-			note = f.text("description", text{most: maxDescription})
+			note = f.text("description", text{most: maxDescription, said: true})
 		}
 		to.Description = &note
 	}

@@ -236,7 +236,7 @@ func (f *form) metadata(name string) map[string]string {
 	out := make(map[string]string, len(v.members))
 	for _, m := range v.members {
 		at := name + "." + safeName(m.name)
-		pairName, pairValue := text{most: maxPairName}, text{most: maxPairValue, multiline: true}
+		pairName, pairValue := text{most: maxPairName, said: true}, text{most: maxPairValue, multiline: true}
 		switch {
 		case pairName.judge(m.name) != "":
 			f.fail(at, flow.CodeInvalidField, "The name of a pair %s.", pairName.judge(m.name))

@@ -47,7 +47,7 @@ func (*Server) resolvePayment(c *call) error {
 	f := c.form(decodeRules{})
 	f.required("action") // nothing is decided by leaving it out
 	action := f.oneOf("action", flow.CodeInvalidField, "accept", "refund")
-	n := checkout.NewResolution{Accept: action == "accept", Key: c.key.ID, Reason: f.text("reason", text{most: maxDescription})}
+	n := checkout.NewResolution{Accept: action == "accept", Key: c.key.ID, Reason: f.text("reason", text{most: maxDescription, said: true})}
 	if err := f.done(); err != nil {
 		return err
 	}

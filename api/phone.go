@@ -126,7 +126,7 @@ func (s *Server) addPhone(c *call) error {
 			f.fail("phone", flow.CodeInvalidPhone, "phone must be a phone number, such as 08031234567 or +2348031234567.")
 		}
 	}
-	name := f.text("pushName", text{most: maxName})
+	name := f.text("pushName", text{most: maxName, said: true})
 	if err := f.done(); err != nil {
 		return err
 	}

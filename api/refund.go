@@ -19,7 +19,7 @@ func (*Server) openRefund(c *call) error {
 	f := c.form(decodeRules{})
 	n := checkout.NewRefund{
 		Payment: flow.PaymentID(f.id("paymentId", flow.PrefixPayment, "payment")), Charge: flow.ChargeID(f.id("chargeId", flow.PrefixCharge, "charge")),
-		Amount: f.amount(false, minRefund, maxRefund), Reason: f.text("reason", text{most: maxDescription}),
+		Amount: f.amount(false, minRefund, maxRefund), Reason: f.text("reason", text{most: maxDescription, said: true}),
 		Key: c.key.ID,
 	}
 	switch both := f.has("paymentId") && f.has("chargeId"); {

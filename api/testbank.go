@@ -41,7 +41,7 @@ func (s *Server) playTransfer(c *call) error {
 	t := rail.Transfer{
 		AccountNumber:  f.text("accountNumber", text{required: true, least: 10, most: 10}),
 		Amount:         f.amount(false, 1, maxTransfer),
-		SenderName:     f.text("senderName", text{most: maxName}),
+		SenderName:     f.text("senderName", text{most: maxName, said: true}),
 		SenderBankCode: f.text("senderBankCode", text{most: 10}),
 		ValueTime:      f.moment("valueTime"),
 		PendingMs:      int(f.whole("pendingMs", 0, maxPendingMs, 0)),
