@@ -147,31 +147,49 @@ func (c *Console) liveSession(v *visit) error {
 	})
 }
 
-// story reads all that belongs to a session.
+// story reads all that belongs to a session, what was paid and what came of it at one
+// moment.
 func (c *Console) story(ctx context.Context, service *checkout.Service, who flow.Visit, id flow.SessionID) (storyView, error) {
-	r := service.Reader()
-	s, err := r.Session(ctx, id)
+	s, err := service.Reader().Session(ctx, id)
 	if err != nil {
 		return storyView{}, err
 	}
-	view, err := service.ViewPaid(ctx, s.Project, id) // all as it is by now
+	var out storyView
+	var moments []checkout.Moment
+	var endpoints []flow.Endpoint
+	seen, err := service.Seen(ctx, s.Project, id, func(r store.Reader) (err error) {
+		if out.Refunds, err = r.Refunds(ctx, store.RefundFilter{Project: s.Project, Session: id, Limit: eventsShown}); err != nil {
+			return err
+		}
+		if out.Settled, err = r.Settled(ctx, id); err != nil {
+			return err
+		}
+		if out.Chats, err = r.Watchers(ctx, id); err != nil {
+			return err
+		}
+		events, err := r.EventsOf(ctx, id, eventsShown)
+		if err != nil {
+			return err
+		}
+		for _, e := range events {
+			row := eventRow{Event: e}
+			if row.Sent, err = r.Deliveries(ctx, e.ID, "", eventsShown, 1); err != nil {
+				return err
+			}
+			out.Events = append(out.Events, row)
+		}
+		if endpoints, err = r.Endpoints(ctx, s.Project); err != nil {
+			return err
+		}
+		moments, err = checkout.Timeline(ctx, r, id)
+		return err
+	})
 	if err != nil {
 		return storyView{}, err
 	}
-	s = view.Session
-	out := storyView{Session: s, Record: service.Record(view), Attempts: view.Attempts, Back: wentBack(s, view.Payments)}
-	if out.Payments, err = paymentRows(ctx, service, s, view.Payments); err != nil {
-		return out, err
-	}
-	if out.Refunds, err = r.Refunds(ctx, store.RefundFilter{Project: s.Project, Session: id, Limit: eventsShown}); err != nil {
-		return out, err
-	}
-	if out.Settled, err = r.Settled(ctx, id); err != nil {
-		return out, err
-	}
-	if out.Chats, err = r.Watchers(ctx, id); err != nil {
-		return out, err
-	}
+	view := seen.View
+	out.Session, out.Record, out.Attempts, out.Timers = view.Session, service.Record(view), view.Attempts, seen.Timers
+	out.Back, out.Payments = wentBack(view.Session, view.Payments), paymentRows(seen)
 	for i, chat := range out.Chats {
 		w, err := service.DeskChat(ctx, s.Project, chat.ID)
 		if err != nil {
@@ -179,32 +197,16 @@ func (c *Console) story(ctx context.Context, service *checkout.Service, who flow
 		}
 		out.Chats[i].Desk, out.Chats[i].Flag = w.Desk, w.Flag // none of what another merchant is asked
 	}
-	if out.Timers, err = service.Timers(ctx, s.Project, id); err != nil {
-		return out, err
-	}
-	events, err := r.EventsOf(ctx, id, eventsShown)
-	if err != nil {
-		return out, err
-	}
-	for _, e := range events {
-		row := eventRow{Event: e}
-		if row.Sent, err = r.Deliveries(ctx, e.ID, "", eventsShown, 1); err != nil {
-			return out, err
-		}
-		for _, d := range row.Sent {
+	for _, e := range out.Events {
+		for _, d := range e.Sent {
 			if d.State == flow.DeliveryPending && !d.Next.IsZero() {
 				out.Timers = append(out.Timers, checkout.Timer{At: d.Next, What: fmt.Sprintf("%s is sent to %s", e.Kind, flow.HostOf(d.URL)), Tries: d.Count})
 			}
 		}
-		out.Events = append(out.Events, row)
 	}
 	slices.SortStableFunc(out.Timers, func(a, b checkout.Timer) int { return a.At.Compare(b.At) })
-	endpoints, err := r.Endpoints(ctx, s.Project)
-	if err != nil {
-		return out, err
-	}
 	out.Held = held(endpoints, out.Events)
-	return c.withMoments(ctx, service, who, out)
+	return c.withMoments(ctx, service, who, out, moments)
 }
 
 // held says which webhooks wait for an endpoint that is held back or disabled, and why:
@@ -226,12 +228,8 @@ func held(endpoints []flow.Endpoint, events []eventRow) (list []string) {
 
 // withMoments adds the timeline: what the program knows, the notes, and what
 // people of the visitor's account did here.
-func (c *Console) withMoments(ctx context.Context, service *checkout.Service, who flow.Visit, out storyView) (storyView, error) {
+func (c *Console) withMoments(ctx context.Context, service *checkout.Service, who flow.Visit, out storyView, moments []checkout.Moment) (storyView, error) {
 	id := out.Session.ID
-	moments, err := checkout.Timeline(ctx, service.Reader(), id)
-	if err != nil {
-		return out, err
-	}
 	moments, end := moments[:len(moments)-1], moments[len(moments)-1] // how it stands
 	notes, err := service.Notes(ctx, out.Session.Project, id)
 	if err != nil {
@@ -280,18 +278,13 @@ func (c *Console) withMoments(ctx context.Context, service *checkout.Service, wh
 }
 
 // paymentRows are a session's payments.
-func paymentRows(ctx context.Context, service *checkout.Service, s flow.Session, list []flow.Payment) ([]paymentRow, error) {
-	if len(list) == 0 {
-		return nil, nil
-	}
-	answers, err := service.Explain(ctx, s.Project, s.ID)
-	rows := make([]paymentRow, 0, len(list))
-	for _, p := range list {
-		row := paymentRow{Payment: p, Waits: p.Decidable(s), Answer: answers[p.ID]}
-		row.Given, row.Back = flow.Accepting(flow.Money{Session: s, Payments: list}, p)
+func paymentRows(seen checkout.Seen) (rows []paymentRow) {
+	for _, p := range seen.Payments {
+		row := paymentRow{Payment: p, Waits: p.Decidable(seen.Session), Answer: seen.Answers[p.ID]}
+		row.Given, row.Back = flow.Accepting(flow.Money{Session: seen.Session, Payments: seen.Payments}, p)
 		rows = append(rows, row)
 	}
-	return rows, err
+	return rows
 }
 
 // pretty is JSON for people, cut where it is very long.

@@ -113,21 +113,51 @@ func toNobody() error {
 // Explain is what a payer can be told of each payment of a session that did not
 // fit, in the language of the session's first chat: words to copy.
 func (s *Service) Explain(ctx context.Context, project flow.ProjectID, id flow.SessionID) (map[flow.PaymentID]string, error) {
-	r := s.cfg.DB.Reader
-	session, err := owned(ctx, r, project, id)
-	if err != nil {
-		return nil, err
+	seen, err := s.Seen(ctx, project, id, nil)
+	return seen.Answers, err
+}
+
+// Seen is all that is told of a session at one moment: how it stands, what its payers can
+// be told, as Explain says it, and what is due.
+type Seen struct {
+	View
+
+	Answers map[flow.PaymentID]string
+	Timers  []Timer
+}
+
+// Seen reads that, and at the same moment what more reads. Read one after the other, money
+// could be in one place of a page and not in the other.
+func (s *Service) Seen(ctx context.Context, project flow.ProjectID, id flow.SessionID, more func(store.Reader) error) (out Seen, err error) {
+	err = s.cfg.DB.View(ctx, func(r store.Reader) error {
+		session, err := owned(ctx, r, project, id)
+		if err != nil {
+			return err
+		}
+		if out.View, err = s.view(ctx, r, session); err != nil {
+			return err
+		}
+		if out.Answers, err = s.explain(ctx, r, out.View); err != nil {
+			return err
+		}
+		if out.Timers, err = timers(ctx, r, session); err != nil || more == nil {
+			return err
+		}
+		return more(r)
+	})
+	return out, err
+}
+
+func (s *Service) explain(ctx context.Context, r store.Reader, v View) (map[flow.PaymentID]string, error) {
+	if len(v.Payments) == 0 {
+		return nil, nil
 	}
-	v, err := s.view(ctx, r, session)
-	if err != nil || len(v.Payments) == 0 {
-		return nil, err
-	}
-	rows, err := r.Watchers(ctx, id)
+	rows, err := r.Watchers(ctx, v.Session.ID)
 	if err != nil {
 		return nil, err
 	}
 	now, out := s.cfg.Now(), map[flow.PaymentID]string{}
-	co := flow.Look(session, v.Attempts, v.Payments, v.Offers)
+	co := flow.Look(v.Session, v.Attempts, v.Payments, v.Offers)
 	for _, p := range v.Payments {
 		lang, err := languageOf(ctx, r, rows, v.Attempts, p)
 		if err != nil {
@@ -163,11 +193,12 @@ type Timer struct {
 
 // Timers are what is due of a session of a project, the next first.
 func (s *Service) Timers(ctx context.Context, project flow.ProjectID, id flow.SessionID) ([]Timer, error) {
-	r := s.cfg.DB.Reader
-	session, err := owned(ctx, r, project, id)
-	if err != nil {
-		return nil, err
-	}
+	seen, err := s.Seen(ctx, project, id, nil)
+	return seen.Timers, err
+}
+
+func timers(ctx context.Context, r store.Reader, session flow.Session) ([]Timer, error) {
+	id := session.ID
 	subjects := []string{string(id)}
 	type work struct {
 		kind    flow.TaskKind
@@ -192,7 +223,7 @@ func (s *Service) Timers(ctx context.Context, project flow.ProjectID, id flow.Se
 		subjects = append(subjects, string(p.ID))
 		idle[work{flow.TaskReturn, string(p.ID)}] = p.Resolution != flow.Unresolved || p.Unapplied == 0
 	}
-	refunds, err := r.Refunds(ctx, store.RefundFilter{Project: project, Session: id, Limit: maxNotes})
+	refunds, err := r.Refunds(ctx, store.RefundFilter{Project: session.Project, Session: id, Limit: maxNotes})
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"till/flow"
 	"till/flow/checkout"
+	"till/flow/store"
 )
 
 func TestInstructionsAreSentAgainAtMostOnceAMinute(t *testing.T) {
@@ -78,6 +79,36 @@ func TestAnAnswerToWhoIsInNoChatOffersNoMenu(t *testing.T) {
 		answers, err := w.service.Explain(w.t.Context(), project, session.ID)
 		if err != nil || answers[w.payments(session.ID)[0].ID] != "part_left" {
 			w.t.Errorf("answers %v, %v", answers, err)
+		}
+	})
+}
+
+// What is told of a session is of one moment: what comes while it is read is in none of it.
+func TestWhatIsToldOfASessionIsOfOneMoment(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		session := w.session(flow.Headless)
+		w.must(w.instruct(w.t.Context(), session.ID))
+		to := w.attempts(session.ID)[0].Reference
+		w.must(w.tell(credit("T1", to, 200_000, w.clock())))
+		moments := func(r store.Reader) int {
+			story, err := checkout.Timeline(w.t.Context(), r, session.ID)
+			w.must(err)
+			return len(story)
+		}
+		before := moments(w.service.Reader())
+		var payments []flow.Payment
+		seen, err := w.service.Seen(w.t.Context(), project, session.ID, func(r store.Reader) (err error) {
+			w.must(w.tell(credit("T2", to, 100_000, w.clock())))
+			if now := moments(r); now != before {
+				w.t.Errorf("its story has %d moments, and had %d", now, before)
+			}
+			payments, err = r.Payments(w.t.Context(), session.ID)
+			return err
+		})
+		w.must(err)
+		if n := len(w.payments(session.ID)); n != 2 || len(seen.Payments) != 1 || len(payments) != 1 || len(seen.Answers) != 1 || len(seen.Timers) == 0 {
+			w.t.Errorf("of %d payments %d are seen at first, and then %d; %d answers, %d timers", n, len(seen.Payments), len(payments), len(seen.Answers), len(seen.Timers))
 		}
 	})
 }
