@@ -148,12 +148,12 @@ func ids(found []payerIn) []string {
 type payerExportCmd struct {
 	payerOf
 
-	Out string `placeholder:"FILE" default:"-" help:"The file to write, which must not be there; - for standard output."`
+	Output string `short:"o" aliases:"out" default:"-" placeholder:"FILE" help:"The file, which must not be there yet; - for standard output."`
 }
 
 // Help is the command's example and what is in the file.
 func (payerExportCmd) Help() string {
-	return "Example:\n\n    till payer export 08031234567 --out ada.json\n\n" +
+	return "Example:\n\n    till payer export 08031234567 --output ada.json\n\n" +
 		"For a payer who asks what is kept of them: sessions, payments, what their merchants were told, every line of their chats, what supporters wrote down, and who looked at it or did something about it, by their role, and why, of both environments. " +
 		"It runs beside a server. A session that was made for somebody else is in it as far as it was spoken of in their own chat, and who else paid is not told. It stands in the audit log that it was written."
 }
@@ -263,17 +263,17 @@ func (e payerExport) holds() (n held) {
 }
 
 func (c *payerExportCmd) write(w *world, out payerExport) (err error) {
-	if c.Out == "-" {
+	if c.Output == "-" {
 		return printJSON(w, out)
 	}
-	file, err := os.OpenFile(c.Out, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	file, err := os.OpenFile(c.Output, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
-		return fmt.Errorf("write what is kept: %w (give another --out)", err)
+		return fmt.Errorf("write what is kept: %w (give another --output)", err)
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	if err := printJSON(&world{out: file}, out); err != nil {
 		return err
 	}
 	n := out.holds()
-	return printDone(w, c.JSON, map[string]any{"file": c.Out, "sessions": n.sessions, "chats": n.chats}, "%s  %s and %s\n", c.Out, flow.Count(n.sessions, "session"), flow.Count(n.chats, "chat"))
+	return printDone(w, c.JSON, map[string]any{"file": c.Output, "sessions": n.sessions, "chats": n.chats}, "%s  %s and %s\n", c.Output, flow.Count(n.sessions, "session"), flow.Count(n.chats, "chat"))
 }

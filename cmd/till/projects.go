@@ -71,7 +71,7 @@ func (o *owning) project(w *world, a *checkout.Accounts, id string) (flow.Projec
 // account is the account of an owner, or that of the key at hand.
 func (o *owning) account(w *world, a *checkout.Accounts, email string) (string, error) {
 	if email == "" {
-		p, err := o.mine(w, a, "give --owner, the e-mail address of the account")
+		p, err := o.mine(w, a, "give --account, the e-mail address of its owner")
 		return p.Account, err
 	}
 	m, err := findMerchant(w, a, func(m store.Merchant) bool { return strings.EqualFold(m.Account.Email, email) })
@@ -116,17 +116,17 @@ func listedProject(p flow.Project) aProject {
 type projectsListCmd struct {
 	owning
 
-	Owner string `help:"E-mail address of the account; without it, that of the key at hand."`
+	Account string `aliases:"owner" placeholder:"EMAIL" help:"E-mail address of the account's owner; without it, that of the key at hand."`
 }
 
 func (projectsListCmd) Help() string {
-	return "Example:\n\n    till projects list --owner obi@example.com" + besideHelp
+	return "Example:\n\n    till projects list --account obi@example.com" + besideHelp
 }
 
 // Run prints one line for each, newest first.
 func (c *projectsListCmd) Run(w *world) error {
 	return c.owned(w, func(a *checkout.Accounts) error {
-		account, err := c.account(w, a, c.Owner)
+		account, err := c.account(w, a, c.Account)
 		if err != nil {
 			return err
 		}
@@ -154,8 +154,8 @@ func (c *projectsListCmd) Run(w *world) error {
 type projectsCreateCmd struct {
 	owning
 
-	Name  string `arg:"" help:"What payers read: the shop's name."`
-	Owner string `help:"E-mail address of the account; without it, that of the key at hand."`
+	Name    string `arg:"" help:"What payers read: the shop's name."`
+	Account string `aliases:"owner" placeholder:"EMAIL" help:"E-mail address of the account's owner; without it, that of the key at hand."`
 }
 
 func (projectsCreateCmd) Help() string {
@@ -174,7 +174,7 @@ func (c *projectsCreateCmd) Run(w *world) error {
 		return err
 	}
 	return c.owned(w, func(a *checkout.Accounts) error {
-		account, err := c.account(w, a, c.Owner)
+		account, err := c.account(w, a, c.Account)
 		if err != nil {
 			return err
 		}

@@ -355,7 +355,7 @@ func (r *rummage) commands() {
 		{"methods", "on", "ussd"},
 		{"desk", "reply", "chat_x", "--as", "ngozi", "@"},
 		append([]string{"desk", "reply", "chat_x", "--as", "ngozi"}, strings.Fields(renderings(r.s.cards[0])[1])...),
-		{"projects", "create", "--owner", searchEmail, "@"},
+		{"projects", "create", "--account", searchEmail, "@"},
 		{"merchants", "kyc", "suspend", r.project, "--reason", "@"},
 		{"people", "add", "@", "--role", "operator"},
 		{"logs", "--session", "@"},
