@@ -82,28 +82,32 @@ type payerIn struct {
 	open   []store.Unsettled
 }
 
-// find looks a payer up in both environments.
-func (c *payerOf) find(w *world, of knownBy) ([]payerIn, error) {
+// find looks a payer up in both environments, each as it is at one moment; more, where it
+// is not nil, reads at the same.
+func (c *payerOf) find(w *world, of knownBy, more func(payerIn, store.Reader) error) ([]payerIn, error) {
 	var list []payerIn
 	for _, env := range []flow.Environment{flow.Test, flow.Live} {
-		err := c.in(w, env, func(db *store.DB) error {
-			p, err := checkout.FindPayer(w.ctx, db.Reader, of.phone, of.email)
-			if err != nil {
+		look := func(r store.Reader) error {
+			found := payerIn{env: env}
+			var err error
+			if found.payer, err = checkout.FindPayer(w.ctx, r, of.phone, of.email); err != nil {
 				return err
 			}
-			things, err := p.Things(w.ctx, db.Reader)
-			if err != nil {
+			if found.things, err = found.payer.Things(w.ctx, r); err != nil {
 				return err
 			}
-			names, projects, err := p.Names(w.ctx, db.Reader)
-			if err != nil {
+			if found.names, found.of, err = found.payer.Names(w.ctx, r); err != nil {
 				return err
 			}
-			open, err := p.Unsettled(w.ctx, db.Reader, clockOf(c.Settings, env)())
-			list = append(list, payerIn{env, p, things, names, projects, open})
-			return err
-		})
-		if err != nil {
+			if found.open, err = found.payer.Unsettled(w.ctx, r, clockOf(c.Settings, env)()); err != nil {
+				return err
+			}
+			if list = append(list, found); more == nil {
+				return nil
+			}
+			return more(found, r)
+		}
+		if err := c.in(w, env, func(db *store.DB) error { return db.View(w.ctx, look) }); err != nil {
 			return nil, err
 		}
 	}
@@ -212,7 +216,10 @@ func (c *payerExportCmd) Run(w *world) error {
 	if of.phone != "" {
 		out.Phone = of.name()
 	}
-	found, err := c.find(w, of)
+	found, err := c.find(w, of, func(f payerIn, r store.Reader) (err error) {
+		out.Kept[f.env], err = f.payer.Record(w.ctx, r, flow.Surroundings{Live: f.env == flow.Live})
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -222,14 +229,6 @@ func (c *payerExportCmd) Run(w *world) error {
 	var things []string
 	for _, f := range found {
 		things = append(things, f.things...)
-		err := c.in(w, f.env, func(db *store.DB) error {
-			record, err := f.payer.Record(w.ctx, db.Reader, flow.Surroundings{Live: f.env == flow.Live})
-			out.Kept[f.env] = record
-			return err
-		})
-		if err != nil {
-			return err
-		}
 	}
 	if err := withAccounts(w, c.Settings, func(a *checkout.Accounts) (err error) {
 		if out.Acts, err = actsAbout(w.ctx, a, things); err != nil {

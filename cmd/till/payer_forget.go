@@ -160,7 +160,7 @@ func (c *payerForgetCmd) alone(w *world) (unlock func() error, err error) {
 // look goes last: killed in the middle, it is done again from the beginning.
 func (c *payerForgetCmd) forget(w *world, of knownBy) (out forgetting, err error) {
 	out = forgetting{WhatsApp: []keyFile{}, Copies: []string{}, Open: []store.Unsettled{}}
-	found, err := c.find(w, of)
+	found, err := c.find(w, of, nil)
 	if err == nil {
 		out.LogsIn, err = c.logsIn(w, of.email)
 	}

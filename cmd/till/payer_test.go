@@ -3,13 +3,18 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"till/config"
+	"till/flow"
+	"till/flow/checkout"
 	"till/flow/redistest"
 	"till/flow/store"
 )
@@ -24,6 +29,43 @@ func TestAForgottenPayerStandsInNoByte(t *testing.T) {
 		"postgres": func(t *testing.T) string { t.Helper(); return ownDatabase(t, "forgotten") },
 	} {
 		t.Run(name, func(t *testing.T) { forgetAda(t, url(t)) })
+	}
+}
+
+// What is exported of a payer is of one moment: what comes while it is read is in none of it.
+func TestAPayerIsReadAsTheyAreAtOneMoment(t *testing.T) {
+	dir := t.TempDir()
+	at := func(env flow.Environment) store.Config {
+		return store.Config{Schema: store.Checkout, Dir: dir, Name: string(env)}
+	}
+	opens := func(env flow.Environment, id flow.SessionID) {
+		db, err := store.Open(t.Context(), at(env))
+		must(t, err)
+		must(t, db.Update(t.Context(), func(tx *store.Tx) error {
+			_, err := tx.AddSession(t.Context(), flow.Session{
+				ID: id, Project: "wsp_prj_1", Merchant: "Ada Stores", Mode: flow.Headless, Amount: 500_000, Status: flow.SessionPending,
+				AllowedMethods: flow.Methods(), CustomerEmail: "ada@example.com", Policy: flow.DefaultPolicy(), CreatedAt: time.Now(), ExpiresAt: time.Now().Add(time.Hour),
+			})
+			return err
+		}))
+		must(t, db.Close())
+	}
+	opens(flow.Test, "wsp_sess_1")
+	opens(flow.Live, "wsp_sess_1")
+	c := payerOf{local: local{Settings: config.Settings{
+		HTTPAddr: "127.0.0.1:1", DataDir: dir, WhatsAppNetwork: "local", WhatsAppSends: 20, WhatsAppChats: 6, WhatsAppNumbers: 1, RateLimitTest: 50, RateLimitLive: 100,
+	}}}
+	w := &world{ctx: t.Context(), out: io.Discard, err: io.Discard}
+	found, err := c.find(w, knownBy{email: "ada@example.com"}, func(f payerIn, r store.Reader) error {
+		opens(f.env, "wsp_sess_2")
+		again, err := checkout.FindPayer(t.Context(), r, "", "ada@example.com")
+		if len(f.payer.Sessions) != 1 || len(again.Sessions) != 1 {
+			t.Errorf("%s: %d sessions are found, and read %d", f.env, len(f.payer.Sessions), len(again.Sessions))
+		}
+		return err
+	})
+	if err != nil || len(found) != 2 {
+		t.Fatalf("found in %d environments: %v", len(found), err)
 	}
 }
 
