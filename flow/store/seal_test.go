@@ -86,6 +86,22 @@ func with(t *testing.T, c store.Config) store.Sealed {
 	c.Secrets = []string{"pepper"}
 	out, err := store.SealedWith(t.Context(), c)
 	must(t, err)
+	for _, n := range []byte{1, 200} { // 200 sealed nothing
+		shut := out.Count
+		if slices.Equal(out.Keys, []string{key(n).ID()}) {
+			shut = 0
+		} else if slices.Contains(out.Keys, key(n).ID()) {
+			continue
+		}
+		c.Keys = keyring(t, n)
+		must(t, store.Still(t.Context(), c, func(r store.Reader) error {
+			still, err := r.SealedWith(t.Context(), c)
+			if len(still.Shut) != shut || still.Count != out.Count || still.Clear != out.Clear || !slices.Equal(still.Keys, out.Keys) {
+				t.Errorf("of %+v key %d opens all but %d: %+v", out, n, shut, still)
+			}
+			return err
+		}))
+	}
 	return out
 }
 
