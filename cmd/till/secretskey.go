@@ -13,6 +13,7 @@ import (
 
 	"till/cmd/till/sealing"
 	"till/config"
+	"till/flow/checkout"
 	"till/flow/store"
 )
 
@@ -163,7 +164,7 @@ func (p *proof) secrets(c store.Config, r store.Reader) error {
 	}
 	switch {
 	case p.keys != nil:
-		for _, shut := range got.Shut[:min(len(got.Shut), maxOffenders)] {
+		for _, shut := range got.Shut[:min(len(got.Shut), checkout.OffendersShown)] {
 			one.Offenders = append(one.Offenders, proofOfOffender{ID: shut.Place, Says: "sealed with key " + shut.Key + ", and the key there is does not open it", Next: next})
 		}
 	case p.aside || p.at.DatabaseURL != "":
@@ -174,6 +175,3 @@ func (p *proof) secrets(c store.Config, r store.Reader) error {
 	}
 	return p.found(one)
 }
-
-// maxOffenders is how many of what breaks a check are named.
-const maxOffenders = 20

@@ -11,8 +11,8 @@ import (
 	"till/flow/store"
 )
 
-// offendersShown is how many offenders of an invariant are named.
-const offendersShown = 20
+// OffendersShown is how many offenders of an invariant are named.
+const OffendersShown = 20
 
 // LedgerCheck is how a ledger is checked. Statement gives everything that the
 // rail ever booked; nil leaves the comparison with the rail out. InFlight is how
@@ -101,7 +101,7 @@ func CheckLedger(ctx context.Context, db *store.DB, c LedgerCheck) (LedgerReport
 	var ledger []flow.Movement
 	var err error
 	out.Invariants, err = checkRules(rules(), nil, func(one rule) (faults []store.LedgerFault, wrong, of int, err error) {
-		return db.LedgerFaults(ctx, one.name, offendersShown)
+		return db.LedgerFaults(ctx, one.name, OffendersShown)
 	})
 	if err == nil {
 		out.Balances, err = db.Balances(ctx, "")
@@ -164,7 +164,7 @@ func (c LedgerCheck) compare(ctx context.Context, db *store.DB, ledger []flow.Mo
 			out.Rail -= *d.Rail
 			continue
 		}
-		if each.Wrong++; len(each.Offenders) < offendersShown {
+		if each.Wrong++; len(each.Offenders) < OffendersShown {
 			each.Offenders = append(each.Offenders, offends(d))
 		}
 	}

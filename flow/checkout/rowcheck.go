@@ -46,7 +46,7 @@ func rowRules(s store.Schema) []rule {
 // money. tell hears of each rule as it was checked; nil for nobody.
 func RowsOf(ctx context.Context, r store.Reader, s store.Schema, tell func(Invariant)) ([]Invariant, error) {
 	return checkRules(rowRules(s), tell, func(one rule) ([]store.LedgerFault, int, int, error) {
-		return r.RowFaults(ctx, s, one.name, offendersShown)
+		return r.RowFaults(ctx, s, one.name, OffendersShown)
 	})
 }
 
@@ -54,7 +54,7 @@ func RowsOf(ctx context.Context, r store.Reader, s store.Schema, tell func(Invar
 // hears of each rule as it was checked; nil for nobody.
 func BooksOf(ctx context.Context, r store.Reader, tell func(Invariant)) ([]Invariant, error) {
 	return checkRules(rules(), tell, func(one rule) ([]store.LedgerFault, int, int, error) {
-		return r.LedgerFaults(ctx, one.name, offendersShown)
+		return r.LedgerFaults(ctx, one.name, OffendersShown)
 	})
 }
 
