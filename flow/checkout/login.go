@@ -6,6 +6,7 @@ import (
 	"crypto/subtle"
 	"encoding/base64"
 	"fmt"
+	"runtime"
 	"strings"
 	"time"
 
@@ -219,5 +220,9 @@ func (a *Accounts) derive(ctx context.Context, address, password string, salt []
 		return nil, err
 	}
 	defer done()
-	return argon2.IDKey([]byte(password), salt, c.rounds, c.memory, c.threads, argonKey), nil
+	key := argon2.IDKey([]byte(password), salt, c.rounds, c.memory, c.threads, argonKey)
+	if c.memory >= argonMemory {
+		runtime.GC() // left lying, what it took would have the program keep several times as much before it next tidies up
+	}
+	return key, nil
 }

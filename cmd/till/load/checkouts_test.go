@@ -127,6 +127,9 @@ func (w *world) checkouts(rate float64, n int) (c checkout) {
 func TestCheckoutsAreTimedFromTheirNotice(t *testing.T) {
 	const n = 25
 	w := newWorld(t, settings{limit: 1_000_000})
+	if kept := w.till.heap(); kept > 250 { // MiB: each password that was hashed took 64
+		t.Errorf("with %d merchants signed up Till keeps %.0f MiB", merchants, kept)
+	}
 	if r := w.checkouts(50, n); r.whole.failed()+r.whole.Missed > 0 || len(r.notice) != n {
 		t.Errorf("of %d checkouts: %s", n, r)
 	}
