@@ -202,9 +202,7 @@ func TestALineOfMoneyThatNobodyHereSentIsNobodys(t *testing.T) {
 func TestMoneyThatSeveralEventsTellOfIsCountedOnce(t *testing.T) {
 	t.Parallel()
 	w := one(t)
-	session := w.payingUnder(func(*flow.Policy) {})
-	w.later(2 * time.Hour)
-	p := w.comes(session.ID, 500_000)
+	session, p := w.lateMoney(func(*flow.Policy) {})
 	_, err := w.resolve(p.ID, true)
 	w.must(err)
 	if e := w.events(session.ID); e[flow.ChargeLate] != 1 || e[flow.ChargeSuccess] != 1 {

@@ -120,13 +120,7 @@ func TestMoneyThatIsRefusedTooOftenCanBeAccepted(t *testing.T) {
 		t := w.t
 		w.weather(rail.Conditions{Refunds: rail.FateReject})
 		session, p := w.lateMoney(func(p *flow.Policy) { p.LatePayment = "refund" })
-		for i := range 3 {
-			w.refuses(session.ID, i+1)
-			w.later(w.payment(p.ID).ReturnsAt.Sub(w.clock()))
-		}
-		if r := w.refuses(session.ID, 4); r.Status != flow.RefundAttention {
-			t.Fatalf("%+v", r)
-		}
+		w.givenUp(session.ID)
 		p, err := w.resolve(p.ID, true)
 		if err != nil || p.Applied != 500_000 || w.read(session.ID).Status != flow.SessionPaid {
 			t.Errorf("%+v (%v)", p, err)
@@ -143,11 +137,7 @@ func TestMoneyThatIsRefusedTooOftenMayHaveBeenSent(t *testing.T) {
 	w := one(t)
 	w.weather(rail.Conditions{Refunds: rail.FateReject})
 	session, p := w.lateMoney(func(p *flow.Policy) { p.LatePayment = "refund" })
-	for i := range 3 {
-		w.refuses(session.ID, i+1)
-		w.later(w.payment(p.ID).ReturnsAt.Sub(w.clock()))
-	}
-	r := w.refuses(session.ID, 4)
+	r := w.givenUp(session.ID)
 	w.rail.sentOut(func(string, func() (flow.Disbursed, error)) (flow.Disbursed, error) {
 		return flow.Disbursed{Status: flow.DisbursementDone, RailTransactionID: "B1", At: w.clock()}, nil
 	})
@@ -217,11 +207,7 @@ func TestMoneyThatIsRefusedTooOftenCanGoAnotherWay(t *testing.T) {
 		w.endpoint("https://shop.test/hook")
 		w.weather(rail.Conditions{Refunds: rail.FateFail})
 		session, p := w.lateMoney(func(p *flow.Policy) { p.LatePayment = "refund" })
-		for i := range 3 {
-			w.refuses(session.ID, i+1)
-			w.later(w.payment(p.ID).ReturnsAt.Sub(w.clock()))
-		}
-		first := w.refuses(session.ID, 4)
+		first := w.givenUp(session.ID)
 		w.weather(rail.Conditions{})
 		_, err := w.service.Refund(t.Context(), checkout.NewRefund{Payment: p.ID}, call("", "", nil))
 		w.must(err)

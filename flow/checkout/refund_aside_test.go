@@ -58,9 +58,7 @@ func TestWhatTheBankTookBackIsNotSetAsideAgain(t *testing.T) {
 func TestWhatWentBackInPartStaysSoWhenTheBankTakesTheRest(t *testing.T) {
 	t.Parallel()
 	w := one(t)
-	session := w.payingUnder(func(*flow.Policy) {})
-	w.later(2 * time.Hour)
-	p := w.comes(session.ID, 500_000)
+	session, p := w.lateMoney(func(*flow.Policy) {})
 	w.goesBack(p, 200_000)
 	away := func() (flow.Disbursed, error) { return flow.Disbursed{}, rail.ErrUnavailable }
 	w.rail.set(func(r *shakyRail) {
