@@ -78,8 +78,10 @@ func understand(text string, banks []flow.Bank) flow.Intent {
 		s.words, s.line = written, " "+strings.Join(written, " ")+" "
 		a = s.read()
 	}
-	if kind, found := s.priced(); found && a.kind == flow.MeansNothing {
-		a = answer{meaning: meaning{kind: kind}, guess: true}
+	if a.kind == flow.MeansNothing {
+		if kind, found := s.priced(); found {
+			a = answer{meaning: meaning{kind: kind}, guess: true}
+		}
 	}
 	if a.kind == flow.MeansPaid && s.failed() {
 		a = answer{meaning: meaning{kind: flow.MeansOther}, guess: true}

@@ -76,10 +76,10 @@ func (c *verifyCmd) Run(w *world) (err error) {
 	if err == nil && p.shut {
 		_, err = fmt.Fprintln(w.err, "No key is given: whether the secrets can be opened was not looked at. Set TILL_SECRETS_KEY to the copy that you kept.")
 	}
-	p.Holds = p.broken() == nil
 	if err != nil {
 		return err
 	}
+	p.Holds = p.broken() == nil
 	if c.JSON {
 		err = printJSON(w, p)
 	} else {
