@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"till/flow"
 	"till/flow/store"
 )
 
@@ -166,6 +167,19 @@ func (l *look) postgres(ctx context.Context) {
 	case len(l.found) == 0 || l.found[len(l.found)-1].Check != l.check:
 		l.ok("PostgreSQL answers, and its schemas are of this Till.")
 	}
+}
+
+// errAway is the error of what is not looked at because PostgreSQL is away, as is told.
+var errAway = errors.New("PostgreSQL is away")
+
+// reads looks into what an environment keeps, and waits for it as for any other part.
+func (l *look) reads(ctx context.Context, env flow.Environment, fn func(context.Context, store.Reader) error) error {
+	if l.away {
+		return errAway
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return store.Look(ctx, l.in(string(env), store.Checkout), func(r store.Reader) error { return fn(ctx, r) })
 }
 
 // postgresAway tells that PostgreSQL lets us do nothing. pg_isready would say that it

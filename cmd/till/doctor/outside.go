@@ -168,14 +168,9 @@ func (l *look) whatsapp(ctx context.Context) {
 			_ = conn.Close()
 		}
 	}
-	if l.away {
-		return // as it is told already
-	}
 	var list []flow.Number
-	short, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	err := store.Look(short, l.in("test", store.Checkout), func(r store.Reader) (err error) {
-		list, err = r.Numbers(short, flow.DayOf(l.Now()))
+	err := l.reads(ctx, flow.Test, func(ctx context.Context, r store.Reader) (err error) {
+		list, err = r.Numbers(ctx, flow.DayOf(l.Now()))
 		return err
 	})
 	if err != nil {

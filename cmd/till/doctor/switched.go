@@ -12,18 +12,13 @@ import (
 // switched tells what operators, or a restore, switched off and nobody switched on
 // again: of money that is held merchants hear nothing but that it does not come.
 func (l *look) switched(ctx context.Context) {
-	if l.away {
-		return // as it is told already
-	}
 	all := true
 	for _, env := range []flow.Environment{flow.Test, flow.Live} {
 		var at map[flow.SwitchKind]map[string]string
-		short, cancel := context.WithTimeout(ctx, patience)
-		err := store.Look(short, l.in(string(env), store.Checkout), func(r store.Reader) (err error) {
-			at, err = r.Switches(short)
+		err := l.reads(ctx, env, func(ctx context.Context, r store.Reader) (err error) {
+			at, err = r.Switches(ctx)
 			return err
 		})
-		cancel()
 		if err != nil {
 			return // a database that is away, or was never made, is told already
 		}
