@@ -118,12 +118,12 @@ func TestAnAnswerIsInTheLanguageOfWhoPaid(t *testing.T) {
 	}
 	s.World("pay", "400000")
 	rec, _ := s.Recording(bottest.First)
-	answers, err := s.Service.Explain(t.Context(), "wsp_prj_1", rec.Lines[0].Session)
+	seen, err := s.Service.Seen(t.Context(), "wsp_prj_1", rec.Lines[0].Session, nil)
 	must(t, err)
-	if len(answers) != 1 {
-		t.Fatalf("%d answers: %v", len(answers), answers)
+	if len(seen.Answers) != 1 {
+		t.Fatalf("%d answers: %v", len(seen.Answers), seen.Answers)
 	}
-	for _, text := range answers {
+	for _, text := range seen.Answers {
 		if !strings.HasPrefix(text, "Kuɗin da ya iso ga Ada Stores ya wuce ₦5,000 da ₦1,000.") {
 			t.Errorf("who chose Hausa is told %q", text)
 		}

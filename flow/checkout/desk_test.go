@@ -324,10 +324,10 @@ func TestAMerchantWhomNobodyComesForKeepsNoOtherFromAPayer(t *testing.T) {
 	if is := seen("wsp_prj_2"); is.Mine {
 		t.Errorf("while somebody may still come: %+v", is)
 	}
-	timers, err := w.service.Timers(t.Context(), project, session.ID)
+	due, err := w.service.Seen(t.Context(), project, session.ID, nil)
 	w.must(err)
-	if slices.ContainsFunc(timers, func(t checkout.Timer) bool { return strings.Contains(t.What, "the bot answers") }) {
-		t.Errorf("the bot, which answers already, is to answer: %+v", timers)
+	if slices.ContainsFunc(due.Timers, func(t checkout.Timer) bool { return strings.Contains(t.What, "the bot answers") }) {
+		t.Errorf("the bot, which answers already, is to answer: %+v", due.Timers)
 	}
 	calls := func() bool { // whether operators are told that a payer waits for a person
 		t.Helper()

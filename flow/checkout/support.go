@@ -110,23 +110,16 @@ func toNobody() error {
 	return flow.Refuse(flow.CodeInvalidField, "The payer was forgotten, and nothing can be sent to them.")
 }
 
-// Explain is what a payer can be told of each payment of a session that did not
-// fit, in the language of the session's first chat: words to copy.
-func (s *Service) Explain(ctx context.Context, project flow.ProjectID, id flow.SessionID) (map[flow.PaymentID]string, error) {
-	seen, err := s.Seen(ctx, project, id, nil)
-	return seen.Answers, err
-}
-
-// Seen is all that is told of a session at one moment: how it stands, what its payers can
-// be told, as Explain says it, and what is due.
+// Seen is all that is told of a session at one moment: how it stands, what a payer can be
+// told of each payment that did not fit, and what is due, the next first.
 type Seen struct {
 	View
 
-	Answers map[flow.PaymentID]string
+	Answers map[flow.PaymentID]string // in the language of its chat: words to copy
 	Timers  []Timer
 }
 
-// Seen reads that, and at the same moment what more reads. Read one after the other, money
+// Seen reads that, and at the same moment what more reads, if it is not nil. Read one after the other, money
 // could be in one place of a page and not in the other.
 func (s *Service) Seen(ctx context.Context, project flow.ProjectID, id flow.SessionID, more func(store.Reader) error) (out Seen, err error) {
 	err = s.cfg.DB.View(ctx, func(r store.Reader) error {
@@ -148,6 +141,7 @@ func (s *Service) Seen(ctx context.Context, project flow.ProjectID, id flow.Sess
 	return out, err
 }
 
+// explain says what a payer can be told of each payment that did not fit.
 func (s *Service) explain(ctx context.Context, r store.Reader, v View) (map[flow.PaymentID]string, error) {
 	if len(v.Payments) == 0 {
 		return nil, nil
@@ -191,12 +185,7 @@ type Timer struct {
 	Tries int // that failed
 }
 
-// Timers are what is due of a session of a project, the next first.
-func (s *Service) Timers(ctx context.Context, project flow.ProjectID, id flow.SessionID) ([]Timer, error) {
-	seen, err := s.Seen(ctx, project, id, nil)
-	return seen.Timers, err
-}
-
+// timers are what is due of a session, the next first.
 func timers(ctx context.Context, r store.Reader, session flow.Session) ([]Timer, error) {
 	id := session.ID
 	subjects := []string{string(id)}

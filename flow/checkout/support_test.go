@@ -76,9 +76,9 @@ func TestAnAnswerToWhoIsInNoChatOffersNoMenu(t *testing.T) {
 		session := w.session(flow.Headless)
 		w.must(w.instruct(w.t.Context(), session.ID))
 		w.must(w.tell(credit("T1", w.attempts(session.ID)[0].Reference, 200_000, w.clock())))
-		answers, err := w.service.Explain(w.t.Context(), project, session.ID)
-		if err != nil || answers[w.payments(session.ID)[0].ID] != "part_left" {
-			w.t.Errorf("answers %v, %v", answers, err)
+		seen, err := w.service.Seen(w.t.Context(), project, session.ID, nil)
+		if err != nil || seen.Answers[w.payments(session.ID)[0].ID] != "part_left" {
+			w.t.Errorf("answers %v, %v", seen.Answers, err)
 		}
 	})
 }
@@ -130,12 +130,12 @@ func TestNotesTimersAndAnswersOfASession(t *testing.T) {
 		if err != nil || len(notes) != 1 || notes[0].Text != "She calls back" || notes[0].Author != "ngozi@example.com" {
 			w.t.Errorf("notes %+v, %v", notes, err)
 		}
-		timers, err := w.service.Timers(w.t.Context(), project, session.ID)
+		seen, err := w.service.Seen(w.t.Context(), project, session.ID, nil)
 		w.must(err)
 		var due []string
-		for i, timer := range timers {
+		for i, timer := range seen.Timers {
 			due = append(due, timer.What)
-			if i > 0 && timer.At.Before(timers[i-1].At) {
+			if i > 0 && timer.At.Before(seen.Timers[i-1].At) {
 				w.t.Errorf("%q stands behind what is later", timer.What)
 			}
 		}
@@ -144,9 +144,8 @@ func TestNotesTimersAndAnswersOfASession(t *testing.T) {
 				w.t.Errorf("what is due: %q, without %q", due, what)
 			}
 		}
-		answers, err := w.service.Explain(w.t.Context(), project, session.ID)
-		if err != nil || len(answers) != 1 || answers[w.payments(session.ID)[0].ID] != "part_paid" {
-			w.t.Errorf("answers %v, %v", answers, err)
+		if answers := seen.Answers; len(answers) != 1 || answers[w.payments(session.ID)[0].ID] != "part_paid" {
+			w.t.Errorf("answers %v", answers)
 		}
 		rec, err := w.service.Exported(w.t.Context(), project, session.ID, "")
 		if err != nil || len(rec.Lines) == 0 {
@@ -166,8 +165,8 @@ func TestNotesTimersAndAnswersOfASession(t *testing.T) {
 			w.t.Errorf("the bank is asked again at once: %v", err)
 		}
 		for name, err := range map[string]error{
-			"notes": second(w.service.Notes(w.t.Context(), "wsp_prj_9", session.ID)), "timers": second(w.service.Timers(w.t.Context(), "wsp_prj_9", session.ID)),
-			"answers": second(w.service.Explain(w.t.Context(), "wsp_prj_9", session.ID)), "export": second(w.service.Exported(w.t.Context(), "wsp_prj_9", session.ID, "")),
+			"notes": second(w.service.Notes(w.t.Context(), "wsp_prj_9", session.ID)), "timers and answers": second(w.service.Seen(w.t.Context(), "wsp_prj_9", session.ID, nil)),
+			"export":   second(w.service.Exported(w.t.Context(), "wsp_prj_9", session.ID, "")),
 			"the bank": w.service.AskBank(w.t.Context(), "wsp_prj_9", session.ID), "a note": w.service.Note(w.t.Context(), session.ID, "x", "x", checkout.Call{Project: "wsp_prj_9"}),
 		} {
 			if flow.CodeOf(err) != flow.CodeNotFound {
@@ -188,10 +187,10 @@ func TestWhatAChatDoesByItselfIsSaid(t *testing.T) {
 		session := w.session(flow.InChat)
 		ahead := func(when string, want ...string) {
 			w.t.Helper()
-			timers, err := w.service.Timers(w.t.Context(), project, session.ID)
+			seen, err := w.service.Seen(w.t.Context(), project, session.ID, nil)
 			w.must(err)
 			var chats []string
-			for _, timer := range timers {
+			for _, timer := range seen.Timers {
 				if strings.Contains(timer.What, "payer") || strings.Contains(timer.What, "chat") {
 					chats = append(chats, timer.What)
 				}
