@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"till/bot"
+	"till/bot/whatsapp"
 )
 
 // Nothing of what a payer types can be read in the library's own file, not while
@@ -68,6 +69,7 @@ func TestNothingToReadInTheKeys(t *testing.T) {
 	if m := got(t, d.messages); m.ID != sent.ID || m.Text != card {
 		t.Errorf("after the restart got %+v", m)
 	}
+	d.await(whatsapp.StateConnected) // the network offers what waits before it says that the line stands
 	must(t, d.send(p, "3EB0A", answer))
 	hears(t, p, 1)
 	settle(t, n)
