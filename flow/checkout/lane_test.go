@@ -319,8 +319,9 @@ func TestWhatWaitedTooLongForAnEndpointThatIsSparedKeepsNothingElseFromIt(t *tes
 			return flow.Verdict{OK: true, Status: http.StatusOK}
 		})
 		tries := func(n int) {
-			w.until(fmt.Sprintf("%d tries to be kept", n), func() bool {
-				return w.to(tired.ID) == n && w.service.Deliveries().NotYetKept == 0
+			w.until(fmt.Sprintf("%d tries to be kept and learnt from", n), func() bool { // it rests from when that is learnt on
+				d := w.service.Deliveries()
+				return w.to(tired.ID) == n && d.NotYetKept == 0 && d.Sending == 0
 			})
 		}
 		w.session(flow.Headless)
