@@ -44,12 +44,11 @@ func (w *saving) deliverTo(e flow.Event, to flow.Endpoint, cause string) error {
 	return nil
 }
 
-// redo owes an event to an endpoint once more, whatever became of it before, or
-// for the first time. The try is beside the schedule.
+// redo owes an event to an endpoint that is enabled once more, whatever became of it
+// before, or for the first time. The try is beside the schedule.
 func (w *saving) redo(e flow.Event, to flow.Endpoint, cause string) error {
 	name, due := "", w.now
-	asked := flow.Delivery{Endpoint: to.ID, Cause: cause}
-	if to.Takes(asked) == flow.DeliveryPending && w.s.worker.takesPosts(asked) {
+	if w.s.worker.takesPosts(flow.Delivery{Endpoint: to.ID, Cause: cause}) {
 		name, due = fmt.Sprintf("%s/redo/%d", w.s.token, w.s.redone.Add(1)), w.now.Add(lease)
 	}
 	d, found, err := w.tx.RedoDelivery(w.ctx, e.ID, to.ID, cause, name, due)
@@ -63,7 +62,7 @@ func (w *saving) redo(e flow.Event, to flow.Endpoint, cause string) error {
 		w.tx.After(w.s.worker.wake)
 		return nil
 	}
-	d.URL, d.Secrets, d.Pace = to.URL, to.Signing(w.now), to.MaxPerSecond
+	d.Secrets = to.Signing(w.now)
 	w.handOver(d)
 	return nil
 }
