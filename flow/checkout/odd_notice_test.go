@@ -2,6 +2,7 @@ package checkout_test
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"strings"
 	"sync/atomic"
@@ -136,6 +137,36 @@ func TestAMovementWhoseNameCannotBeKeptIsRefused(t *testing.T) {
 		w.must(w.tell(credit(noise(255), a.Reference, 500_000, w.clock())))
 		if got := w.payments(session.ID); len(got) != 1 {
 			w.t.Errorf("a name of 255 bytes is kept as %d payments", len(got))
+		}
+	})
+}
+
+// What is no money of anybody's is refused, and nothing of it is kept: what no ledger adds
+// up would hide every balance and every proof for good.
+func TestAMovementOfWhatIsNoMoneyIsRefused(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		session, a := w.paying()
+		const most = 10_000_000_000_000
+		for _, kind := range []flow.NoticeKind{flow.Credit, flow.Reversal, flow.Returned} {
+			for _, amount := range []flow.Kobo{-1, 0, most + 1, math.MaxInt64} {
+				if err := w.tell(said(kind, "T1", a, amount, w.clock())); err == nil {
+					w.t.Errorf("a %s of %d kobo is taken", kind, amount)
+				}
+			}
+			if err := w.tell(said(kind, "", a, 500_000, w.clock())); err == nil {
+				w.t.Errorf("a %s without a name is taken", kind)
+			}
+		}
+		if err := w.tell(said("gift", "T1", a, 500_000, w.clock())); err == nil {
+			w.t.Error("what nobody knows the kind of is taken")
+		}
+		if _, known, err := w.db.TakenBack(w.t.Context(), "T1"); err != nil || known || len(w.payments(session.ID)) != 0 {
+			w.t.Errorf("kept are %+v, and a reversal %v (%v)", w.payments(session.ID), known, err)
+		}
+		w.must(w.tell(said(flow.Credit, "T1", a, most, w.clock())))
+		if got := w.payments(session.ID); len(got) != 1 || got[0].Amount != most {
+			w.t.Errorf("the most that is money is kept as %+v", got)
 		}
 	})
 }

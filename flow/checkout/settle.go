@@ -100,6 +100,10 @@ func (s *Service) settle(ctx context.Context, n flow.Notice, from string) error 
 	return wrap("settle what the bank said", err)
 }
 
+// mostMoved is the most that one movement may be, in kobo: far more than any is, and so
+// little that whatever the ledger adds up fits in what it is kept as.
+const mostMoved flow.Kobo = 10_000_000_000_000
+
 // sound refuses what cannot be kept as what it is. Money is told apart by the
 // rail's name for it alone: without one, the second would be taken for the first.
 func sound(n flow.Notice) error {
@@ -112,7 +116,7 @@ func sound(n flow.Notice) error {
 	if moved && n.RailTransactionID == "" {
 		return fmt.Errorf("settle what the bank said: %d kobo for %q without a name", n.Amount, n.Reference)
 	}
-	if moved && n.Amount <= 0 {
+	if moved && (n.Amount <= 0 || n.Amount > mostMoved) {
 		return fmt.Errorf("settle what the bank said: %s of %d kobo is no money", n.RailTransactionID, n.Amount)
 	}
 	for _, name := range []string{n.RailTransactionID, n.Reverses} {
