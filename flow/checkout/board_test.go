@@ -280,6 +280,14 @@ func TestAStoppedMerchant(t *testing.T) {
 				_, _, err := w.service.Instruct(t.Context(), project, open.ID, checkout.Ask{Method: flow.USSD})
 				return err
 			},
+			"refund": func() error {
+				_, err := w.refund(w.payments(part.ID)[0], 0)
+				return err
+			},
+			"resolution": func() error {
+				_, err := w.service.Resolve(t.Context(), w.payments(part.ID)[0].ID, checkout.NewResolution{}, call("", "", nil))
+				return err
+			},
 		} {
 			if err := try(); flow.CodeOf(err) != flow.CodeProjectSuspended {
 				t.Errorf("a new %s: %v", name, err)
