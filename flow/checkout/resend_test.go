@@ -41,7 +41,10 @@ func TestReplaysThatAreMadeAtOnceQueueNothingTwice(t *testing.T) {
 		e := w.endpoint("https://shop.test", flow.EndpointDisabledKind)
 		for _, was := range []string{"never sent", "delivered"} {
 			release, before := make(chan bool), w.to(e.ID)
-			w.posting(func(ctx context.Context, _ flow.Delivery) flow.Verdict {
+			w.posting(func(ctx context.Context, d flow.Delivery) flow.Verdict {
+				if len(d.Body) == 0 {
+					t.Errorf("%s: %s is sent with nothing in it", was, d.Event)
+				}
 				hangs(ctx, release)
 				return flow.Verdict{OK: true, Status: http.StatusOK}
 			})
