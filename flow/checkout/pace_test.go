@@ -145,6 +145,10 @@ func TestWhatAsksNothingTakesNoTurn(t *testing.T) {
 func TestABankThatHangsLeavesPlacesForPayers(t *testing.T) {
 	t.Parallel()
 	w := one(t)
+	session := w.session(flow.Headless)
+	w.must(w.instruct(t.Context(), session.ID))
+	ending := w.attempts(session.ID)[0]
+	w.later(ending.ExpiresAt.Sub(w.clock()) - time.Second)
 	var hanging atomic.Int32
 	release := make(chan bool)
 	w.rail.checking(func(context.Context, string) ([]flow.Notice, error) {
@@ -157,11 +161,24 @@ func TestABankThatHangsLeavesPlacesForPayers(t *testing.T) {
 	w.until("the bank to hang", func() bool { return hanging.Load() >= 32 })
 	w.must(w.says("ada", flow.Intent{Kind: flow.MeansMenu}))
 	w.until("the payer to be answered", func() bool { return slices.Equal(w.texts("ada"), []string{"need_code"}) })
+	// What ends waits for its place too: nothing ends before the bank was asked.
+	w.pass(time.Second)
+	w.until("an end to be put off", func() bool {
+		tasks, err := w.db.TasksOf(t.Context(), []string{string(ending.ID)})
+		w.must(err)
+		return len(tasks) != 1 || tasks[0].Due.After(w.clock()) && tasks[0].Due.Before(w.clock().Add(30*time.Second)) // no lease ends so soon
+	})
+	if a := w.attempts(session.ID)[0]; a.Status != flow.AttemptActive {
+		t.Errorf("it is %s before the bank was asked", a.Status)
+	}
 	if n := hanging.Load(); n != 32 {
 		t.Errorf("%d were asked about at once", n)
 	}
 	close(release)
-	w.rest()
+	w.passes(3, 3*time.Second)
+	if a := w.attempts(session.ID)[0]; a.Status != flow.AttemptExpired {
+		t.Errorf("it is %s once the bank was asked", a.Status)
+	}
 }
 
 // So does one that hangs while it is told of the payouts of many merchants, and of what
