@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"till/flow"
+	"till/flow/store"
 	"till/rail"
 )
 
@@ -289,6 +291,13 @@ func TestNothingIsCancelledOnAGuess(t *testing.T) {
 		w.hear("ada", flow.Intent{Kind: flow.MeansConfirm}) // within the time in which it is not asked again
 		if s := w.read(session.ID); s.Status != flow.SessionPending {
 			t.Errorf("a bank that does not answer was taken for one that knows of no money: %s", s.Status)
+		}
+		lines, err := w.db.SessionLines(t.Context(), session.ID)
+		w.must(err)
+		if !slices.ContainsFunc(lines, func(l store.Line) bool {
+			return l.Kind == "bank.asked" && strings.Contains(string(l.Data), rail.ErrUnavailable.Error())
+		}) {
+			t.Error("nobody reads in its story that the bank did not answer")
 		}
 		got := w.texts("ada")
 		if !slices.Equal(got[len(got)-2:], []string{"bank_down", "not_cancelled"}) {
