@@ -33,7 +33,8 @@ type Rail interface {
 	// when no answer holds it any more, it is taken not to come. A movement that
 	// ended (credited, declined, returned, reversed) stays in every later answer.
 	// A flow.Reversal names the credit in Reverses, where the provider does. A name
-	// has at most 255 bytes, all of which print (flow.RailName).
+	// has at most 255 bytes, all of which print (flow.RailName), and a movement is of
+	// 1 to 10^13 kobo: what is not so is refused.
 	Check(ctx context.Context, reference string) ([]flow.Notice, error)
 	// Parse reads a message from the provider after verifying its signature,
 	// and returns ErrForged when that does not hold.
