@@ -140,6 +140,7 @@ func TestABannedNumber(t *testing.T) {
 		t.Errorf("it is kept as %+v", n)
 	}
 	s.halt()
+	await.Until(t, "its line is closed at the network's end too", func() bool { return !s.device(1).Online() })
 	again := newSquad(t, s.net, s.db, s.dir, 1, nil)
 	again.run()
 	await.Until(t, "it runs", func() bool { return again.Line(1) != nil && again.Line(1).Standing().State == flow.NumberBanned })

@@ -90,8 +90,9 @@ func TestReplacedNumberOfAnotherProcess(t *testing.T) {
 	}
 	d.device().Replace()
 	await.Until(t, "it gives up", func() bool { return strings.Contains(d.log.String(), "tried_again=false") })
-	if d.State() != string(whatsapp.StateReplaced) || d.device().Online() {
-		t.Errorf("it is %s", d.State())
+	await.Until(t, "its line is closed at the network's end too", func() bool { return !d.device().Online() })
+	if s := d.State(); s != string(whatsapp.StateReplaced) {
+		t.Errorf("it is %s", s)
 	}
 	d.Resume()
 	await.Until(t, "it is refused a line", func() bool { return strings.Contains(d.log.String(), "it is theirs") })
