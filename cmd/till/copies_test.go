@@ -113,7 +113,7 @@ func TestTheDoctorTellsOfOldCopies(t *testing.T) {
 		k.must(os.WriteFile(filepath.Join(k.at(name), "test.db"), make([]byte, 3<<20), 0o600))
 		k.must(os.Chtimes(k.at(name), at, at))
 	}
-	k.fails(1, "doctor", "3 copies of before, which migrations and restores keep, take 9.0 MB", "fix: rm -r data/before-2025-01-01T000000.000Z data.before-20250101T000000.000Z ")
+	k.fails(1, "doctor --http-addr "+tilltest.FreePort(t), "3 copies of before, which migrations and restores keep, take 9.0 MB", "fix: rm -r data/before-2025-01-01T000000.000Z data.before-20250101T000000.000Z ")
 }
 
 // A backup that was cut off or damaged on its way says what to do next; nothing is
