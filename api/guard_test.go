@@ -36,8 +36,9 @@ func (s *shop) listen() string {
 	return ln.Addr().String()
 }
 
-// probe sends bytes as they are and returns every answer until the server
-// closes, or stays silent.
+// probe sends bytes as they are and returns every answer until the server closes. One
+// that stays silent instead is waited for in vain; what is to be answered is ended by
+// goodbye.
 func probe(t *testing.T, addr, raw string) (statuses []int, closed bool) {
 	t.Helper()
 	conn, err := net.Dial("tcp", addr)
@@ -47,8 +48,8 @@ func probe(t *testing.T, addr, raw string) (statuses []int, closed bool) {
 		t.Fatal(err)
 	}
 	in := bufio.NewReader(conn)
+	_ = conn.SetReadDeadline(time.Now().Add(await.Patience))
 	for {
-		_ = conn.SetReadDeadline(time.Now().Add(700 * time.Millisecond))
 		answer, err := http.ReadResponse(in, nil)
 		if err != nil {
 			timeout, ok := err.(net.Error) //nolint:errorlint // bare from the connection
@@ -62,6 +63,9 @@ func probe(t *testing.T, addr, raw string) (statuses []int, closed bool) {
 
 // smuggled is a second request that must never be answered.
 const smuggled = "GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n"
+
+// goodbye is a last request, which is answered with 200 and ends the connection.
+const goodbye = "GET /livez HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
 
 // probes are requests that two readers could read differently.
 func probes() map[string]string {
@@ -161,13 +165,13 @@ func TestPlainRequestsPass(t *testing.T) {
 		raw  string
 		want []int
 	}{
-		"one after the other":   {smuggled + smuggled, []int{200, 200}},
-		"chunked, then another": {chunked + smuggled, []int{401, 200}},
+		"one after the other":   {smuggled + goodbye, []int{200, 200}},
+		"chunked, then another": {chunked + goodbye, []int{401, 200}},
 		"HTTP/1.0 with a host":  {"GET /livez HTTP/1.0\r\nHost: x\r\n\r\n", []int{200}},
-		"an IPv6 host":          {"GET /livez HTTP/1.1\r\nHost: [::1]:8080\r\n\r\n", []int{200}},
-		"a plus in the path":    {"GET /v1/test/phones/%2B2348031234567/messages HTTP/1.1\r\nHost: x\r\n\r\n", []int{401}},
-		"spaces round a value":  {"GET /livez HTTP/1.1\r\nHost:   x  \r\nX-A:\t1 \r\n\r\n", []int{200}},
-		"a method of nobody's":  {"BREW /livez HTTP/1.1\r\nHost: x\r\n\r\n", []int{405}},
+		"an IPv6 host":          {"GET /livez HTTP/1.1\r\nHost: [::1]:8080\r\n\r\n" + goodbye, []int{200, 200}},
+		"a plus in the path":    {"GET /v1/test/phones/%2B2348031234567/messages HTTP/1.1\r\nHost: x\r\n\r\n" + goodbye, []int{401, 200}},
+		"spaces round a value":  {"GET /livez HTTP/1.1\r\nHost:   x  \r\nX-A:\t1 \r\n\r\n" + goodbye, []int{200, 200}},
+		"a method of nobody's":  {"BREW /livez HTTP/1.1\r\nHost: x\r\n\r\n" + goodbye, []int{405, 200}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

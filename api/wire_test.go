@@ -75,9 +75,9 @@ func moreProbes() map[string]string {
 func TestOddRequestsAreReadInOneWay(t *testing.T) {
 	addr := open(t).listen()
 	post := func(headers, body string) string {
-		return "POST /v1/charges HTTP/1.1\r\nHost: x\r\n" + headers + "\r\n" + body + smuggled
+		return "POST /v1/charges HTTP/1.1\r\nHost: x\r\n" + headers + "\r\n" + body + goodbye
 	}
-	get := func(headers string) string { return "GET /livez HTTP/1.1\r\nHost: x\r\n" + headers + "\r\n" + smuggled }
+	get := func(headers string) string { return "GET /livez HTTP/1.1\r\nHost: x\r\n" + headers + "\r\n" + goodbye }
 	const chunked = "Transfer-Encoding: chunked\r\n"
 	for name, c := range map[string]struct {
 		raw  string
@@ -89,7 +89,7 @@ func TestOddRequestsAreReadInOneWay(t *testing.T) {
 		"a name with an underscore":       {post("Transfer_Encoding: chunked\r\nContent-Length: 0\r\n", ""), []int{401, 200}},
 		"an extension of a chunk":         {post(chunked, "2;a=b\r\n{}\r\n0\r\n\r\n"), []int{401, 200}},
 		"a trailer of no meaning":         {post(chunked, "2\r\n{}\r\n0\r\nX-A: b\r\n\r\n"), []int{401, 200}},
-		"a body that a GET does not have": {get("Content-Length: "+fmt.Sprint(len(smuggled))+"\r\n") + smuggled, []int{200, 200}},
+		"a body that a GET does not have": {"GET /livez HTTP/1.1\r\nHost: x\r\nContent-Length: " + fmt.Sprint(len(smuggled)) + "\r\n\r\n" + smuggled + goodbye, []int{200, 200}},
 		"an upgrade to HTTP/2":            {get("Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n"), []int{200, 200}},
 		"headers that are to be dropped":  {get("Connection: Host, Authorization\r\n"), []int{200, 200}},
 		"another method in a header":      {"POST" + strings.TrimPrefix(get("Content-Length: 0\r\nX-HTTP-Method-Override: GET\r\n"), "GET"), []int{405, 200}},
@@ -98,7 +98,7 @@ func TestOddRequestsAreReadInOneWay(t *testing.T) {
 		"an escaped letter":               {"GET /%6c" + strings.TrimPrefix(get(""), "GET /l"), []int{404, 200}},
 		"a method in small letters":       {"get" + strings.TrimPrefix(get(""), "GET"), []int{405, 200}},
 		"a body that is asked for":        {post("Expect: 100-continue\r\nContent-Length: 2\r\n", "{}"), []int{100, 401, 200}},
-		"a body that 1.0 cannot ask for":  {"POST /v1/charges HTTP/1.0\r\nHost: x\r\nConnection: keep-alive\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n{}" + smuggled, []int{401, 200}},
+		"a body that 1.0 cannot ask for":  {"POST /v1/charges HTTP/1.0\r\nHost: x\r\nConnection: keep-alive\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n{}" + goodbye, []int{401, 200}},
 		"a trace":                         {"TRACE" + strings.TrimPrefix(get(""), "GET"), []int{405, 200}},
 	} {
 		t.Run(name, func(t *testing.T) {
