@@ -62,8 +62,7 @@ func TestManyRefundsAreReadInPages(t *testing.T) {
 // is found.
 func TestADayIsComparedWithTheBankOnAPage(t *testing.T) {
 	w := open(t)
-	day := flow.DateOf(w.services[flow.Test].Now()).Plus(1)
-	w.pass(day.Start().Add(12 * time.Hour).Sub(w.services[flow.Test].Now())) // far from midnight
+	day := w.tomorrow()
 	support, address := w.as(flow.RoleSupport), "/reconciliation?date="+string(day)
 	offered := support.get("/reconciliation")
 	w.wants(offered, http.StatusOK, `value="`+string(day.Plus(-1))+`"`)

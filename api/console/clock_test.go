@@ -48,14 +48,20 @@ func TestAKeyThatWorksIsFoundBehindAnyNumberThatDoNot(t *testing.T) {
 	}
 }
 
-// ahead opens a world in which the clock of test was moved by two days, and it is
-// noon in Lagos: no day ends while somebody looks.
+// tomorrow lets time pass until noon of the next day in Lagos, and is that day: none ends
+// while somebody looks.
+func (w *world) tomorrow() flow.Date {
+	day := flow.DateOf(w.now()).Plus(1)
+	w.pass(day.Start().Add(12 * time.Hour).Sub(w.now()))
+	return day
+}
+
+// ahead opens a world in which the clock of test was moved by two days, and it is noon.
 func ahead(t *testing.T) *world {
 	t.Helper()
 	w := open(t, func(c *api.Config) { c.Now = c.Services[flow.Test].Now })
 	w.moved.Store(int64(48 * time.Hour))
-	local := w.now().In(time.FixedZone("Lagos", 3600))
-	w.pass(time.Date(local.Year(), local.Month(), local.Day()+1, 12, 0, 0, 0, local.Location()).Sub(local))
+	w.tomorrow()
 	return w
 }
 
