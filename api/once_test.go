@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"till/flow"
 )
 
 // What was refused before anything began may be asked for again, mended, under
@@ -231,4 +233,12 @@ func (s *shop) pass(d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.advance += d
+}
+
+// tomorrow lets time pass until noon of the next day in Lagos, and is that day: none ends
+// in the middle of a test.
+func (s *shop) tomorrow() flow.Date {
+	day := flow.DateOf(s.now()).Plus(1)
+	s.pass(day.Start().Add(12 * time.Hour).Sub(s.now()))
+	return day
 }

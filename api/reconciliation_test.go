@@ -37,8 +37,7 @@ func (d *desk) total(day reply, kind flow.MovementKind) string {
 // the day is balanced, and it is nobody else's.
 func TestAMerchantReconcilesADay(t *testing.T) {
 	d := openDesk(t)
-	tomorrow := flow.DateOf(d.now()).Plus(1)
-	d.pass(tomorrow.Start().Add(12 * time.Hour).Sub(d.now())) // far from midnight
+	tomorrow := d.tomorrow()
 	date := reconciliationPath + "?date=" + string(tomorrow)
 	transfer := func(account, more string) string {
 		t.Helper()
@@ -117,8 +116,7 @@ func TestAMerchantReconcilesADay(t *testing.T) {
 // none of the sums: each answer says when the bank was asked.
 func TestAReconciledDaySaysWhenTheBankWasAsked(t *testing.T) {
 	d := openDesk(t)
-	tomorrow := flow.DateOf(d.now()).Plus(1)
-	d.pass(tomorrow.Start().Add(12 * time.Hour).Sub(d.now())) // far from midnight
+	tomorrow := d.tomorrow()
 	date := reconciliationPath + "?date=" + string(tomorrow)
 	compared := func(payments string) time.Time {
 		t.Helper()
@@ -151,8 +149,7 @@ func TestAReconciledDaySaysWhenTheBankWasAsked(t *testing.T) {
 // being listed.
 func TestADifferenceThatEndsTakesNoOtherFromTheNextPage(t *testing.T) {
 	d := openDesk(t)
-	tomorrow := flow.DateOf(d.now()).Plus(1)
-	d.pass(tomorrow.Start().Add(12 * time.Hour).Sub(d.now())) // far from midnight
+	tomorrow := d.tomorrow()
 	var charges, lost []string
 	for n := range 3 {
 		c := d.ask("POST", chargesPath, d.key, good)

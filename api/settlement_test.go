@@ -48,11 +48,12 @@ func (d *desk) becomes(id string, status flow.SettlementStatus) reply {
 func TestAMerchantTriesOutBeingPaid(t *testing.T) {
 	t.Parallel()
 	d := openDesk(t)
+	today := string(d.tomorrow())
 	d.listens()
 	for range 3 {
 		d.bought()
 	}
-	d.want(d.run(d.key, ""), http.StatusOK, map[string]string{"data.items": "[]", "data.blockedReason": "", "data.date": string(flow.DateOf(d.now()))})
+	d.want(d.run(d.key, ""), http.StatusOK, map[string]string{"data.items": "[]", "data.blockedReason": "", "data.date": today})
 	d.want(d.call("GET", "/v1/balance", d.key, ""), http.StatusOK, map[string]string{"data.pendingMinor": "1447500", "data.blockedReason": ""})
 	made := d.run(d.key, d.ahead())
 	id := made.text("data.items.0.id")
@@ -160,7 +161,7 @@ func TestAPayoutThatFailsIsToldAndMadeAgain(t *testing.T) {
 func TestADayThatCannotBePaidOutForIsRefused(t *testing.T) {
 	t.Parallel()
 	d := openDesk(t)
-	today := flow.DateOf(d.now())
+	today := d.tomorrow()
 	for _, date := range []string{`"tomorrow"`, `"2026-02-30"`, `"1999-12-31"`, `"` + string(today.Plus(32)) + `"`, `20261123`, `null`, `"2026-11-23T00:00:00Z"`} {
 		d.want(d.call("POST", "/v1/test/settlements/run", d.key, `{"date":`+date+`}`), http.StatusBadRequest, map[string]string{"error.fields.0.field": "date"})
 	}
