@@ -17,6 +17,7 @@ type doubled struct{ path, key, body, other string }
 // doubles are one request for every route that takes an Idempotency-Key.
 func (d *desk) doubles() map[string]doubled {
 	d.t.Helper()
+	d.tomorrow() // or what came is due by the time that a payout is asked for
 	made := func(path, body string) reply {
 		d.t.Helper()
 		r := d.ask("POST", path, d.key, body)
