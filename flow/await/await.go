@@ -9,7 +9,7 @@ import (
 
 // Patience is how long something may take to become so: far longer than it
 // does on a busy machine, for only a test that fails spends it.
-const Patience = 20 * time.Second
+const Patience = time.Minute
 
 // Until asks again and again, and fails the test when the answer is still no
 // after Patience. The words say what was waited for.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"till/flow"
+	"till/flow/await"
 	"till/flow/checkout"
 	"till/flow/store"
 	"till/flow/store/storetest"
@@ -134,7 +135,7 @@ func TestWhatIsUnderWayWhenTheProgramEndsMayComeToItsEnd(t *testing.T) {
 	each(t, func(w *world) {
 		t := w.t
 		w.end()
-		w.drain = 20 * time.Second // more than any patience
+		w.drain = 2 * await.Patience
 		w.start(true)
 		e := w.endpoint("https://shop.test", flow.SessionCreated)
 		w.rest()
