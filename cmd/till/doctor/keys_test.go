@@ -40,7 +40,7 @@ func faultsOfTheKeys() []fault {
 				}
 			},
 			mends: func(s *stage, _ string) {
-				s.cfg.Sync = func(string) (time.Duration, error) { return time.Millisecond, nil }
+				s.cfg.Sync = quick
 			},
 		},
 	}
