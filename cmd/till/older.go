@@ -93,7 +93,7 @@ func (o *lastOrders) keep(ctx context.Context, reference string) {
 
 // How long the turn of another process is waited for.
 const (
-	turnTries = 200
+	turnTries = 1000
 	turnWait  = 5 * time.Millisecond
 )
 
