@@ -28,7 +28,8 @@ func Answer(co Checkout, p Payment, chat bool, lang Lang, now time.Time) (Say, b
 	return say, true
 }
 
-// stands says where money stands that did not fit, or did not stay.
+// stands says where money stands that did not fit, or did not stay; of what is all gone
+// it is only asked where the session goes on without it.
 func (d *deciding) stands(co Checkout, p Payment) {
 	if co.Session.ID == "" || p.Match == Unmatched {
 		return
@@ -36,13 +37,9 @@ func (d *deciding) stands(co Checkout, p Payment) {
 	var key string
 	args := d.extra(co, News{Payment: &p, Amount: p.Unapplied})
 	switch {
-	case p.apart() && p.Reversed > 0, p.Reversed == p.Amount && p.Applied == 0 && co.Session.Status == SessionPaid: // which was paid without it
+	case p.apart() && p.Reversed > 0:
 		d.gone(co, p.Reversed)
 		d.wentBack(co, p, min(p.SentBack(), p.Amount-p.Reversed)) // what the bank took as well may not have been sent
-		return
-	case p.Reversed == p.Amount:
-		args["amount"] = p.Reversed.Naira()
-		d.say("reversed", args)
 		return
 	case p.Waits(co.Session):
 		key, args["paid"] = waiting(p.Match), p.Unapplied.Naira()
