@@ -67,10 +67,12 @@ func (s sentence) priced() (flow.IntentKind, bool) {
 	switch kind := with.read().kind; {
 	case slices.Contains([]flow.IntentKind{flow.MeansHuman, flow.MeansMoney, flow.MeansWho, flow.MeansPaid, flow.MeansWait}, kind):
 		return kind, true
-	case !anyOf(s.words, spent...):
-		return flow.MeansTerms, true
+	case anyOf(s.words, spent...):
+		return flow.MeansPaid, !s.asks && !s.any(s.not) && !s.any(s.unsure)
+	case !s.asks && anyOf(s.words, "told", "said", "agreed", "price") && !anyOf(s.words, "pay", "send", "transfer"): // another amount: that is the merchant's to say
+		return flow.MeansHuman, true
 	}
-	return flow.MeansPaid, !s.asks && !s.any(s.not) && !s.any(s.unsure)
+	return flow.MeansTerms, true
 }
 
 // numbered says whether words of digits are none of money by what stands beside them: the

@@ -15,7 +15,7 @@ import (
 // a thing it denies ("no payment was made"), so whoever did something must come next, or
 // a comma first.
 func (s sentence) behindNo() (sentence, bool) {
-	for _, no := range []string{" no o ", " no ", " never mind ", " nevermind "} {
+	for _, no := range []string{" no o ", " no ", " never mind ", " nevermind ", " please dont cancel it ", " dont cancel it ", " dont cancel ", " do not cancel it ", " do not cancel "} {
 		if rest, found := strings.CutPrefix(s.line, no); found {
 			s.words, s.line = strings.Fields(rest), " "+rest
 			answers := len(s.words) > 0 && (s.stops || slices.Contains(doers, s.words[0]))

@@ -98,7 +98,7 @@ var (
 	// hasKinds are in the order in which a sentence is read.
 	hasKinds = []flow.IntentKind{flow.MeansHuman, flow.MeansMoney, flow.MeansWho, flow.MeansReceipt, flow.MeansPaid, flow.MeansTerms, flow.MeansAbuse}
 	// hintKinds are the same, of a guess: none of them opens, ends or confirms anything.
-	hintKinds = []flow.IntentKind{flow.MeansHuman, flow.MeansMoney, flow.MeansPaid, flow.MeansOther, flow.MeansWho, flow.MeansTerms, flow.MeansWait, flow.MeansMenu}
+	hintKinds = []flow.IntentKind{flow.MeansHuman, flow.MeansMoney, flow.MeansPaid, flow.MeansReceipt, flow.MeansOther, flow.MeansWho, flow.MeansTerms, flow.MeansWait, flow.MeansMenu}
 )
 
 // vocabulary is the lexicon that is built in. It never changes; a test reads every

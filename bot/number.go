@@ -30,7 +30,7 @@ func (s sentence) number() (answer, bool) {
 				if !found {
 					continue
 				}
-				if bare := from+size == to; bare && a.kind == flow.MeansMethod && from > 0 && slices.Contains(ofThings, s.words[from-1]) {
+				if bare := size == 1 && to == from+1; bare && a.kind == flow.MeansMethod && from > 0 && slices.Contains(ofThings, s.words[from-1]) {
 					a.kind = flow.MeansMaybe
 				}
 				return a, true
@@ -45,7 +45,7 @@ func (s sentence) number() (answer, bool) {
 
 // ofThings are words behind which a number alone may also be one of things or of minutes:
 // "give me 2". Then the payer is asked whether the method was meant.
-var ofThings = []string{"me", "gimme", "give", "send", "bring", "drop", "get", "have", "need", "want", "wanna", "wan", "take", "fe", "achoro", "ina"}
+var ofThings = []string{"me", "gimme", "give", "send", "bring", "drop", "get", "have", "need", "want", "wanna", "wan", "take", "fe", "achoro", "ina", "for", "the"}
 
 // numberStarts are where the number of an option may begin.
 func (s sentence) numberStarts() []int {

@@ -12,7 +12,7 @@ import (
 // Reading is the version of how messages are read. It is kept with each intent,
 // so that whoever looks at an old conversation knows by which rules it was
 // understood. It grows with each change of what a text means.
-const Reading = 29
+const Reading = 30
 
 // Understand reads what a payer wrote. It is pure: out of the same text always
 // comes the same intent. What it is not sure of means nothing, because a
@@ -240,7 +240,7 @@ func (s sentence) claims() bool {
 // a person: whoever is misread has lost nothing, and whoever is not did not have to learn
 // our words.
 func (s sentence) guess() (flow.IntentKind, bool) {
-	alert, long := s.any(s.alert), len(s.words) > maxAnswer
+	alert, long := s.any(s.alert) || s.fields() >= alertFields && !s.asks, len(s.words) > maxAnswer
 	var found cue
 	sent, several := false, false
 	for _, c := range s.hint {
@@ -265,6 +265,25 @@ func (s sentence) guess() (flow.IntentKind, bool) {
 	}
 	return flow.MeansNothing, false
 }
+
+// fields counts what is named as banks do in their messages of a transfer, which each of them
+// words otherwise: "Acct: 012***567 Amt: N5,000 Desc: NIP/ADA Bal: N200".
+func (s sentence) fields() int {
+	n := 0
+	for _, names := range alertNames {
+		if anyOf(s.words, names...) {
+			n++
+		}
+	}
+	return n
+}
+
+// alertNames are what such a message names, and alertFields is how much of it makes one.
+var alertNames = [][]string{
+	{"acct", "acc", "ac", "account"}, {"amt", "amount"}, {"desc", "description", "narr", "narration", "remarks"}, {"bal", "balance"}, {"dr", "cr"}, {"date"},
+}
+
+const alertFields = 3
 
 // spends says whether a letter also tells of money that was sent, where what is guessed asks for
 // some, or for time.
