@@ -257,10 +257,10 @@ func TestWhenABankIsAskedNextAboutMoneyThatIsToBeSent(t *testing.T) {
 	}
 }
 
-// A payer is told once that the bank does not send back what they were told goes back:
-// at the first refusal of what a merchant decided, and once what nobody ordered is not
-// tried again by itself. What a merchant asked for was told to nobody.
-func TestAPayerIsToldOnceThatTheBankSendsNothing(t *testing.T) {
+// A payer is told that the bank does not send back what they were told goes back: at each
+// refusal of what a merchant decided, and once what nobody ordered is not tried again by
+// itself, or was by hand. What a merchant asked for was told to nobody.
+func TestAPayerIsToldThatTheBankSendsNothing(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		origin   flow.RefundOrigin
@@ -271,13 +271,12 @@ func TestAPayerIsToldOnceThatTheBankSendsNothing(t *testing.T) {
 	}{
 		{flow.OriginResolve, flow.RefundFailed, 1, 0, 300},
 		{flow.OriginResolve, flow.RefundFailed, 1, 100, 200},
-		{flow.OriginResolve, flow.RefundFailed, 2, 0, 0},
-		{flow.OriginResolve, flow.RefundFailed, 4, 0, 0},
+		{flow.OriginResolve, flow.RefundFailed, 2, 0, 300}, // sent again by hand, in vain
 		{flow.OriginClock, flow.RefundFailed, 1, 0, 0},
 		{flow.OriginPolicy, flow.RefundAttention, 3, 0, 0},
 		{flow.OriginPolicy, flow.RefundAttention, 4, 0, 300},
 		{flow.OriginPolicy, flow.RefundFailed, 4, 0, 0},
-		{flow.OriginPolicy, flow.RefundAttention, 5, 0, 0}, // sent again by hand, in vain
+		{flow.OriginPolicy, flow.RefundAttention, 5, 0, 300},
 		{flow.OriginMerchant, flow.RefundFailed, 1, 0, 0},
 	} {
 		change := flow.Change{

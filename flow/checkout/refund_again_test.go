@@ -99,6 +99,11 @@ func TestMoneyThatNobodyOrderedBackIsSentAgainUntilSomebodyMustLook(t *testing.T
 					t.Errorf("the bank was told %d times", n)
 				}
 				w.proven()
+				// Somebody has it sent again, in vain: the payer may have asked meanwhile, and heard that it is on its way.
+				w.must(w.retryRefund(r))
+				r = w.refuses(session.ID, 5)
+				w.until("the payer hears that it is not sent", func() bool { return strings.Count(strings.Join(w.texts("ada"), " "), "not_sent") == 2 })
+				w.proven()
 				// Somebody looks: the payer has another account now.
 				w.weather(rail.Conditions{})
 				w.must(w.retryRefund(r))
