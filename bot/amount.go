@@ -69,7 +69,7 @@ func (s sentence) priced() (flow.IntentKind, bool) {
 		return kind, true
 	case anyOf(s.words, spent...):
 		return flow.MeansPaid, !s.asks && !s.any(s.not) && !s.any(s.unsure)
-	case !s.asks && anyOf(s.words, "told", "said", "agreed", "price") && !anyOf(s.words, "pay", "send", "transfer"): // another amount: that is the merchant's to say
+	case !s.asks && anyOf(s.words, "told", "said", "agreed", "price", "owe") && !anyOf(s.words, "pay", "send", "transfer"): // another amount: that is the merchant's to say
 		return flow.MeansHuman, true
 	}
 	return flow.MeansTerms, true

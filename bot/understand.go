@@ -253,7 +253,7 @@ func (s sentence) guess() (flow.IntentKind, bool) {
 			c.kind == flow.MeansMenu && found.kind == flow.MeansMoney && sent:                        // "you gave me wrong account number and I sent it"
 		case found.phrase == "", strings.Contains(c.phrase, found.phrase): // "pay for my order" says more than "my order"
 			found = c
-		case c.kind != found.kind && (found.kind != flow.MeansMoney && found.kind != flow.MeansPaid || c.kind != flow.MeansPaid && c.kind != flow.MeansMenu):
+		case c.kind != found.kind && (found.kind != flow.MeansMoney && found.kind != flow.MeansPaid || c.kind != flow.MeansPaid && c.kind != flow.MeansMenu && (c.kind != flow.MeansWho || !anyOf(s.words, spent...))):
 			several = true // at money that was sent the bank is asked, whatever is asked about it
 		}
 	}
@@ -296,7 +296,7 @@ var spent = []string{"sent", "paid", "transferred", "debited", "deducted", "char
 
 // told says whether a hint tells of a payment that was made, which a word in front of it can deny.
 func told(phrase string) bool {
-	return slices.ContainsFunc([]string{" paid but ", " sent ", " transferred ", " transfer has ", " credited ", " he ", " she "}, func(by string) bool { return strings.HasPrefix(phrase, by) })
+	return slices.ContainsFunc([]string{" paid but ", " sent ", " transferred ", " transfer has ", " credited ", " he ", " she ", " successful "}, func(by string) bool { return strings.HasPrefix(phrase, by) })
 }
 
 // global says whether a kind of intent is the same wherever the talk stands.

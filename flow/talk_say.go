@@ -39,8 +39,7 @@ func (d *deciding) show(t Talk, co Checkout) {
 	case Opening, Verifying:
 		d.say("one_moment", nil)
 	case Paid:
-		d.say("paid_again", d.receipt(co))
-		d.whereabouts(co)
+		d.paidAlready(co, false)
 	case Closed:
 		switch {
 		case co.Session.Status == SessionPaid:
@@ -51,6 +50,21 @@ func (d *deciding) show(t Talk, co Checkout) {
 			d.over(co)
 		}
 	}
+}
+
+// paidAlready says that a payment is paid and, where another one of this chat waits, that it
+// does: who paid one of two must not take both for done. more says that they want to pay.
+func (d *deciding) paidAlready(co Checkout, more bool) {
+	args := d.receipt(co)
+	if more {
+		args["more"] = "yes"
+	}
+	parked, _ := d.chat.parked()
+	if before, seen := d.turn.Checkouts[parked.Session]; seen && slices.Contains(live, parked.State) && before.Session.Open() && d.turn.Now.Before(before.Session.ExpiresAt) {
+		args = kept(args, before)
+	}
+	d.say("paid_again", args)
+	d.whereabouts(co)
 }
 
 // over says that nothing can be paid any more and, to a chat that knows the session,

@@ -131,8 +131,7 @@ func (d *deciding) paid(t *Talk, co Checkout, in Intent) {
 		d.say("money_paid", d.receipt(co))
 		d.whereabouts(co)
 	case slices.Contains([]IntentKind{MeansMethod, MeansMaybe, MeansBank, MeansMenu, MeansOther, MeansTerms}, in.Kind): // as who wants to pay again
-		d.say("paid_again", merge(d.receipt(co), map[string]string{"more": "yes"}))
-		d.whereabouts(co)
+		d.paidAlready(co, true)
 	case slices.Contains([]IntentKind{MeansNothing, MeansAbuse, MeansUnread}, in.Kind) && d.ladder(t) > maxUnknown:
 	default:
 		d.show(*t, co)

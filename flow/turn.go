@@ -19,7 +19,7 @@ type Checkout struct {
 // RulesVersion is the version of the rules. It goes up when the same turn comes
 // to another decision than before, so that an old log says which rules it was
 // made under.
-const RulesVersion = 40
+const RulesVersion = 41
 
 // Look is what a turn may know of a session.
 func Look(s Session, attempts []Attempt, payments []Payment, offers []Offer) Checkout {
