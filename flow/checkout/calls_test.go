@@ -250,3 +250,30 @@ func TestACallInDoubtKeepsItsKey(t *testing.T) {
 		}
 	})
 }
+
+// Two processes that do a call at once answer it alike, and as it is answered from then on.
+func TestACallThatTwoProcessesDoAtOnceHasOneAnswer(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		t := w.t
+		other, stop := w.beside(nil)
+		defer stop()
+		c := whole("key", "same")
+		c.Project = project
+		says := func(words string) (checkout.Answer, error) {
+			return checkout.Answer{Status: http.StatusOK, Body: []byte(words)}, nil
+		}
+		var there checkout.Answer
+		here, err := w.service.Once(t.Context(), c, func() (checkout.Answer, error) {
+			var err error
+			there, err = other.Once(t.Context(), c, func() (checkout.Answer, error) { return says("there") })
+			w.must(err)
+			return says("here")
+		})
+		w.must(err)
+		again, err := w.service.Once(t.Context(), c, func() (checkout.Answer, error) { return says("again") })
+		if err != nil || string(there.Body) != "there" || string(here.Body) != "there" || !here.Replayed || string(again.Body) != "there" {
+			t.Errorf("there it was answered with %s, here with %s, and then with %s, %v", there.Body, here.Body, again.Body, err)
+		}
+	})
+}

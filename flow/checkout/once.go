@@ -51,8 +51,9 @@ func (s *Service) Once(ctx context.Context, c Call, do func() (Answer, error)) (
 		}
 		return Answer{}, err
 	}
-	err = s.update(keep, func(w *saving) error { return s.calls.keep(w.ctx, w.tx, c, answer) })
-	return answer, wrap("keep a call's answer", err)
+	return s.effect(keep, c, "keep a call's answer", func(w *saving) (Answer, error) { // unless another process was faster
+		return answer, s.calls.keep(w.ctx, w.tx, c, answer)
+	})
 }
 
 // Answered says whether a call was done before, so that it is not done again.
