@@ -217,6 +217,28 @@ func TestARefusalIsKeptUnderItsKey(t *testing.T) {
 	})
 }
 
+// A call that may have had an effect keeps its key; one that was refused leaves it free.
+func TestACallThatMayHaveHadAnEffectKeepsItsKey(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		for code, free := range map[flow.Code]bool{
+			flow.CodeInternal: false, flow.CodeStorage: false, flow.CodeRailTimeout: false, flow.CodeRailUnavailable: false, flow.CodeRailRejected: false,
+			flow.CodeRateLimited: true, flow.CodeNotFound: true,
+		} {
+			c := whole("key "+string(code), "one")
+			c.Project = project
+			_, err := w.service.Once(w.t.Context(), c, func() (checkout.Answer, error) { return checkout.Answer{}, flow.Refuse(code, "no") })
+			if flow.CodeOf(err) != code {
+				w.t.Errorf("it said %v, want %s", err, code)
+			}
+			c.Hash = "another"
+			if _, err = w.service.Open(w.t.Context(), newSession(flow.Headless), c); (err == nil) != free || !free && flow.CodeOf(err) != flow.CodeIdempotencyReused {
+				w.t.Errorf("after %s another request under the key said %v", code, err)
+			}
+		}
+	})
+}
+
 // A call whose effect is in doubt keeps its key, whatever the next try is told.
 func TestACallInDoubtKeepsItsKey(t *testing.T) {
 	t.Parallel()

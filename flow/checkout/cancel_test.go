@@ -15,19 +15,28 @@ import (
 	"till/flow/store/storetest"
 )
 
-func TestWhoCancelsIsToldOfMoneyThatCameBefore(t *testing.T) {
+func TestWhoCancelsOrEndsATimeIsToldOfMoneyThatCameBefore(t *testing.T) {
 	t.Parallel()
 	each(t, func(w *world) {
 		t := w.t
-		session, _ := w.paying()
-		w.pay(session.ID, 500_000, true) // the bank does not tell of it
-		if _, err := w.service.Cancel(t.Context(), session.ID, call("", "", nil)); flow.CodeOf(err) != flow.CodeNotCancellable {
-			t.Errorf("it is paid, and cancelling it says %v", err)
+		for doing, end := range map[string]func(flow.SessionID) error{
+			"cancelling it": func(id flow.SessionID) error {
+				_, err := w.service.Cancel(t.Context(), id, call("", "", nil))
+				return err
+			},
+			"ending its time": func(id flow.SessionID) error { return w.service.EndNow(t.Context(), project, id, "wsp_per_1") },
+		} {
+			session := w.session(flow.Headless)
+			w.must(w.instruct(t.Context(), session.ID))
+			w.pay(session.ID, 500_000, true) // the bank does not tell of it
+			if err := end(session.ID); flow.CodeOf(err) != flow.CodeNotCancellable {
+				t.Errorf("it is paid, and %s says %v", doing, err)
+			}
+			if s := w.read(session.ID); s.Status != flow.SessionPaid || len(s.Exceptions) != 0 {
+				t.Errorf("after %s: %s, %v", doing, s.Status, s.Exceptions)
+			}
+			w.balanced(session.ID, 500_000)
 		}
-		if s := w.read(session.ID); s.Status != flow.SessionPaid || len(s.Exceptions) != 0 {
-			t.Errorf("%s, %v", s.Status, s.Exceptions)
-		}
-		w.balanced(session.ID, 500_000)
 	})
 }
 

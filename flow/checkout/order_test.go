@@ -315,8 +315,9 @@ func TestTheTimeOfASessionIsEndedOnceTheBankWasAsked(t *testing.T) {
 		t := w.t
 		w.endpoint("https://shop.test/hook", flow.SessionExpiredKind, flow.ChargeLate)
 		session := w.payingUnder(func(*flow.Policy) {})
-		if err := w.service.EndNow(t.Context(), "wsp_prj_9", session.ID, "wsp_per_1"); flow.CodeOf(err) != flow.CodeNotFound {
-			t.Errorf("another project's: %v", err)
+		asked := w.calls()["check"]
+		if err := w.service.EndNow(t.Context(), "wsp_prj_9", session.ID, "wsp_per_1"); flow.CodeOf(err) != flow.CodeNotFound || w.calls()["check"] != asked {
+			t.Errorf("another project's: %v, and the bank was asked %d times", err, w.calls()["check"]-asked)
 		}
 		w.must(w.service.EndNow(t.Context(), project, session.ID, "wsp_per_1"))
 		w.rest()

@@ -154,6 +154,27 @@ func TestABankThatIsDownSaysNothingOfAnEarlierCall(t *testing.T) {
 	}
 }
 
+// Who waits for the bank asks it by itself: the worker does only where they may have died.
+func TestWhatACallerAsksTheBankForNobodyElseAsksForMeanwhile(t *testing.T) {
+	t.Parallel()
+	w := one(t)
+	session := w.session(flow.Headless)
+	w.rail.starting(func(context.Context, flow.Order, func() (flow.Instructions, error)) (flow.Instructions, error) {
+		return flow.Instructions{}, rail.ErrUnknown
+	})
+	if err := w.instruct(t.Context(), session.ID); flow.CodeOf(err) != flow.CodeRailTimeout {
+		t.Fatalf("it said %v", err)
+	}
+	for _, c := range []struct {
+		passes time.Duration
+		asked  int
+	}{{0, 1}, {59 * time.Second, 1}, {time.Second, 2}} {
+		if w.later(c.passes); len(w.rail.asked()) != c.asked {
+			t.Errorf("%v later the bank was asked %d times, want %d", c.passes, len(w.rail.asked()), c.asked)
+		}
+	}
+}
+
 func TestAPayerWhoAsksAgainForAMethodThatDoesNotComeIsToldAgain(t *testing.T) {
 	t.Parallel()
 	w := one(t)
@@ -184,8 +205,15 @@ func TestAPayerWhoAsksAgainForAMethodThatDoesNotComeIsToldAgain(t *testing.T) {
 	if n := len(w.rail.asked()); n != asked {
 		t.Errorf("an attempt that is over is still asked for (%d, then %d)", asked, n)
 	}
-	if n := w.lines(session.ID)["rail.answer"]; n > 10 {
-		t.Errorf("the log got %d lines of no answer", n)
+	if n := w.lines(session.ID)["rail.answer"]; n != 10 || asked <= 10 {
+		t.Errorf("the log got %d lines of %d times no answer", n, asked)
+	}
+	moments, _, err := checkout.StoryPage(t.Context(), w.db.Reader, session.ID, checkout.StoryPlace{}, 100)
+	w.must(err)
+	if !slices.ContainsFunc(moments, func(m checkout.Moment) bool {
+		return strings.HasPrefix(m.Told, "The bank was asked for an account number and did not answer in time")
+	}) {
+		t.Errorf("the story tells of no answer as %+v", moments)
 	}
 }
 
