@@ -130,6 +130,47 @@ func TestMoneyOnItsWayIsAskedForAgainWhoeverAsked(t *testing.T) {
 	}
 }
 
+// Where a bank tells of money on its way when nobody asks by the clock any more, somebody asks
+// what became of that; and at once where only a part of it came, or none.
+func TestMoneyThatABankTellsToBeOnItsWayIsAskedFor(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		t := w.t
+		n := newSession(flow.Headless)
+		n.ExpiresIn = 7 * 24 * time.Hour
+		id := w.opened(n).ID
+		w.must(w.instruct(t.Context(), id))
+		a := w.attempts(id)[0]
+		w.passes(27, time.Hour)
+		var asked atomic.Int64
+		w.rail.checking(func(context.Context, string) ([]flow.Notice, error) {
+			asked.Add(1)
+			return nil, nil
+		})
+		comes := func() {
+			w.must(w.tell(said(flow.Pending, "", a, 500_000, w.clock())))
+			w.rest()
+			w.is(id, flow.SessionProcessing)
+		}
+		comes()
+		if n := asked.Load(); n != 0 {
+			t.Errorf("the bank that just told of it was asked %d times", n)
+		}
+		w.later(flow.ComingAgain)
+		w.is(id, flow.SessionPending)
+		for name, kind := range map[string]flow.NoticeKind{"a part came": flow.Credit, "it went back": flow.Returned} {
+			comes()
+			before := asked.Load()
+			w.must(w.tell(said(kind, "T"+string(kind), a, 100_000, w.clock())))
+			w.rest()
+			w.is(id, flow.SessionPending)
+			if n := asked.Load() - before; n != 1 {
+				t.Errorf("when %s the bank was asked %d times for the rest", name, n)
+			}
+		}
+	})
+}
+
 // Everybody who asks the bank about a session that is not paid leaves a line of it.
 func TestEveryQuestionToTheBankLeavesALine(t *testing.T) {
 	t.Parallel()

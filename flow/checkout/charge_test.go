@@ -2,6 +2,8 @@ package checkout_test
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -134,4 +136,52 @@ func TestAKeyIsFreeAgainAfterADay(t *testing.T) {
 			t.Errorf("the new use of the key is answered with %+v, %v", again, err)
 		}
 	})
+}
+
+// A charge opens the chat of a session that had none, and leaves one that had its own.
+func TestAChargeOpensTheChatOfItsSession(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		t := w.t
+		for _, mode := range []flow.Mode{flow.Headless, flow.InChat} {
+			before := w.session(mode)
+			var first, again checkout.Made
+			for _, into := range []*checkout.Made{&first, &again} {
+				_, err := w.service.OpenCharge(t.Context(), checkout.NewSession{}, before.ID, call("", "", into))
+				w.must(err)
+			}
+			s := first.Session
+			if s.ID != before.ID || s.Charge == "" || !s.ChargeAsked || s.Number != ourNumber || s.EntryCode == "" || mode == flow.InChat && s.EntryCode != before.EntryCode {
+				t.Errorf("the charge of a %s session made it %+v", mode, s)
+			}
+			if o := again.Session; o.Charge != s.Charge || o.EntryCode != s.EntryCode || len(again.Attempts) != 1 {
+				t.Errorf("asked for again it is %+v", again)
+			}
+			person := string(mode)
+			w.hear(person, code(s))
+			if len(w.texts(person)) == 0 {
+				t.Errorf("the code of a %s session opens no chat", mode)
+			}
+		}
+	})
+}
+
+// Who is told that the bank failed is told of the session that is there, and goes on with it.
+func TestAChargeWhoseBankFailedNamesItsSession(t *testing.T) {
+	t.Parallel()
+	w := one(t)
+	w.rail.starting(func(context.Context, flow.Order, func() (flow.Instructions, error)) (flow.Instructions, error) {
+		return flow.Instructions{}, rail.ErrUnknown
+	})
+	_, _, err := w.charge(w.t.Context(), "", "")
+	refusal, ok := errors.AsType[*flow.Error](err)
+	if !ok || refusal.Code != flow.CodeRailTimeout || !strings.Contains(refusal.Message, "call again with its sessionId") {
+		t.Fatalf("it said %v", err)
+	}
+	w.rail.set(func(r *shakyRail) { r.onStart = nil })
+	var made checkout.Made
+	_, err = w.service.OpenCharge(t.Context(), checkout.NewSession{}, flow.SessionID(refusal.Details["sessionId"]), call("", "", &made))
+	if err != nil || w.sessions() != 1 || len(made.Attempts) != 1 || made.Attempts[0].Instructions == nil {
+		t.Errorf("gone on with it is %+v, %v", made, err)
+	}
 }

@@ -150,19 +150,14 @@ func (w *saving) keep(session *flow.Session) error {
 }
 
 // code gives a session that no chat could open until now an entry code.
-func (w *saving) code(session *flow.Session) error {
+func (w *saving) code(id flow.SessionID) error {
 	for range codeTries {
 		code, err := w.s.ids.EntryCode()
 		if err != nil {
 			return err
 		}
-		given, err := w.tx.GiveCode(w.ctx, session.ID, code)
-		if err != nil {
+		if given, err := w.tx.GiveCode(w.ctx, id, code); given || err != nil {
 			return err
-		}
-		if given {
-			session.EntryCode = code
-			return nil
 		}
 	}
 	return flow.Refuse(flow.CodeInternal, "No free entry code was found.")
@@ -303,7 +298,7 @@ func (w *saving) charged(n NewSession, existing flow.SessionID, kept *store.Kept
 		session.Charge = flow.ChargeID(id)
 	}
 	if session.EntryCode == "" {
-		if err := w.code(&session); err != nil {
+		if err := w.code(session.ID); err != nil {
 			return session, err
 		}
 	}

@@ -47,6 +47,11 @@ func TestADayThatTheBankDoesNotGiveHidesNoOther(t *testing.T) {
 		if n := len(w.payments(hidden.ID)); n != 0 {
 			t.Fatalf("the bad day was read: %d", n)
 		}
+		told := w.logged("does not give its statement of a day")
+		w.passes(3, 20*time.Minute)
+		if n := w.logged("does not give its statement of a day") - told; n != 1 {
+			t.Errorf("long after it the bad day is asked for %d times in an hour", n)
+		}
 		w.rail.set(func(r *shakyRail) { r.onStatement = nil })
 		w.pass(time.Hour)
 		w.until("the bad day is read after all", func() bool { return len(w.payments(hidden.ID)) == 1 })

@@ -193,6 +193,32 @@ func TestTheStatementIsReadOnceAMinute(t *testing.T) {
 	}
 }
 
+// That a bank gave no statement stands for less long than one that it gave, and says why.
+func TestABankThatGivesNoStatementIsAskedAgainSoon(t *testing.T) {
+	t.Parallel()
+	w := one(t)
+	day := flow.DateOf(w.clock())
+	asked := 0
+	for failure, code := range map[error]flow.Code{
+		rail.ErrUnavailable: flow.CodeRailUnavailable, rail.ErrRejected: flow.CodeRailRejected, rail.ErrUnknown: flow.CodeRailTimeout,
+	} {
+		w.rail.set(func(r *shakyRail) {
+			r.onStatement = func(context.Context, time.Time, time.Time) error { asked++; return failure }
+		})
+		w.setClock(w.clock().Add(10 * time.Second))
+		before := asked
+		for range 2 {
+			if _, err := w.service.Reconcile(t.Context(), project, day); flow.CodeOf(err) != code {
+				t.Errorf("of %v it said %v", failure, err)
+			}
+			w.setClock(w.clock().Add(9 * time.Second))
+		}
+		if asked-before != 1 {
+			t.Errorf("within ten seconds the bank was asked %d times", asked-before)
+		}
+	}
+}
+
 // A merchant sees neither others' movements nor what is nobody's.
 func TestADayIsReconciledForItsProjectAlone(t *testing.T) {
 	t.Parallel()
