@@ -122,6 +122,10 @@ func (d dialect) words() *strings.Replacer {
 	return strings.NewReplacer("{{int}}", "INTEGER", "{{blob}}", "BLOB", "{{strict}}", "STRICT", "{{sqlite}}", "", "{{postgres}}", notHere)
 }
 
+// migratesWithin is pausedWithin of a migration: nothing is served yet that it could keep
+// waiting but other starts, and one that is undone is a start that failed.
+const migratesWithin = "1min"
+
 // step takes the next step, if there is one. It looks at the version only once
 // it holds the lock: another program may have been faster.
 func (d *DB) step(ctx context.Context, name string, files []string) (done bool, err error) {
@@ -137,7 +141,7 @@ func (d *DB) step(ctx context.Context, name string, files []string) (done bool, 
 	run := runner{statements: sqlStatements{sqlRunner: tx}, dialect: d.dialect, keys: d.keys}
 	if d.dialect == postgresDialect {
 		// The schema's name is the program's own word, never input.
-		for _, stmt := range []string{"SELECT pg_advisory_xact_lock(hashtext('till " + name + "'))", "CREATE SCHEMA IF NOT EXISTS " + name} {
+		for _, stmt := range []string{"SET LOCAL idle_in_transaction_session_timeout = '" + migratesWithin + "'", "SELECT pg_advisory_xact_lock(hashtext('till " + name + "'))", "CREATE SCHEMA IF NOT EXISTS " + name} {
 			if _, err := run.exec(ctx, stmt); err != nil {
 				return false, fmt.Errorf("make the schema %s: %w", name, err)
 			}

@@ -142,3 +142,26 @@ func TestADatabaseThatCannotBeReachedIsAnError(t *testing.T) {
 		})
 	}
 }
+
+// On a machine that is busy a migration comes to its next statement late, and is not
+// undone for it as what takes money is; one that is paused keeps others out for a while.
+func TestAMigrationHasLongerForItsNextStatement(t *testing.T) {
+	c := storetest.EmptyPostgres(t, store.Checkout)
+	setting := "current_setting('idle_in_transaction_session_timeout')"
+	outside(t, c, "CREATE SCHEMA "+c.Name+";\nCREATE TABLE schema_version (version BIGINT NOT NULL);\nCREATE TABLE seen (within TEXT);\n"+
+		"CREATE FUNCTION see() RETURNS trigger AS $$ BEGIN INSERT INTO seen VALUES ("+setting+"); RETURN NEW; END $$ LANGUAGE plpgsql;\n"+
+		"CREATE TRIGGER sees BEFORE INSERT ON schema_version FOR EACH ROW EXECUTE FUNCTION see()")
+	db := storetest.Open(t, c)
+	for what, query := range map[string]string{
+		"a migration":   "SELECT COUNT(*) FROM seen WHERE within <> '1min'",
+		"a transaction": "SELECT COUNT(*) WHERE " + setting + " <> '5s'",
+	} {
+		n := doing(t, db, func(ctx context.Context, tx *store.Tx) (int, error) { return tx.Count(ctx, query) })
+		if n != 0 {
+			t.Errorf("%s has another time, %d times", what, n)
+		}
+	}
+	if n, err := db.Count(t.Context(), "SELECT COUNT(*) FROM seen"); err != nil || n == 0 {
+		t.Errorf("%d migrations were seen (%v)", n, err)
+	}
+}
