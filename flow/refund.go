@@ -292,9 +292,9 @@ func (c Change) Bounced() bool {
 
 // NotSent is how much a change takes in that the bank refuses to send back of what its
 // payer was told goes back: of what a merchant decided so, and of what a policy or the
-// clock did once it is not tried again by itself, each time: whoever asks while it is tried
-// again by hand is told that it is on its way. What the bank took
-// back meanwhile, or takes back now, lies nowhere here, and is told as such.
+// clock did once it is not tried again by itself. Each time, for whoever asks while it is
+// tried again by hand is told that it is on its way. What the bank took back meanwhile, or
+// takes back now, lies nowhere here, and is told as such.
 func (c Change) NotSent() Kobo {
 	r := c.Refund
 	if r == nil || r.Origin != OriginResolve && (r.Status != RefundAttention || r.Failures <= len(sendAgain)) {
