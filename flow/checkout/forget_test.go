@@ -28,7 +28,7 @@ const (
 )
 
 // adas are all texts that say who Ada is, as they may stand somewhere.
-var adas = []string{string(adaPhone), "08039990001", adaPerson, "Adaeze", "Obi-Nwosu", adaEmail, "Allen Avenue", "GARRI", "ADAEZE O"}
+var adas = []string{string(adaPhone), "08039990001", adaPerson, "Adaeze", "Obi-Nwosu", adaEmail, "Allen Avenue", "GARRI", "ADAEZE O", "for-ada"}
 
 // adaSays lets Ada write.
 func (w *world) adaSays(in flow.Intent) {
@@ -45,6 +45,7 @@ func (w *world) adaSession() flow.Session {
 	w.t.Helper()
 	n := newSession(flow.InChat)
 	n.CustomerEmail, n.CustomerPhone, n.CustomerName = adaEmail, adaPhone, adaName
+	n.CallbackURL = "https://shop.test/thanks/for-ada"
 	n.Reference, n.Description, n.Metadata = "order-1", "5 bags of GARRI to Allen Avenue 7", map[string]string{"door": "Allen Avenue 7", "call": "08039990001"}
 	return w.opened(n)
 }
@@ -76,7 +77,7 @@ func TestWhoIsForgottenStandsNowhere(t *testing.T) {
 	t.Parallel()
 	each(t, func(w *world) {
 		ctx := t.Context()
-		w.endpoint("https://shop.test/hook")
+		w.endpoint("https://shop.test/hook", flow.EventKinds()...) // those of a session name its customer in another way
 		other := w.session(flow.InChat)
 		w.hear("ben", code(other))
 		s := w.adaSession()
