@@ -322,6 +322,9 @@ func TestNobodyIsForgottenWhileSomethingIsOpen(t *testing.T) {
 		s := w.adaSession()
 		w.adaSays(code(s))
 		w.refusesToForget("session", string(s.ID))
+		w.adaSays(flow.Intent{Kind: flow.MeansHuman, Text: "9"})
+		w.refusesToForget("chat", string(w.find().Chats[0].ID))
+		w.adaSays(flow.Intent{Kind: flow.MeansAgain, Text: "5"}) // back to the bot
 		w.adaSays(flow.Intent{Kind: flow.MeansMethod, Method: flow.BankTransfer, Text: "1"})
 		w.pay(s.ID, s.Amount, false)
 		w.until("the first payment is here", func() bool { return len(w.payments(s.ID)) == 1 })
@@ -363,11 +366,17 @@ func TestAPayerIsToldAllThatIsKept(t *testing.T) {
 	w.hear("ben", flow.Intent{Kind: flow.MeansNothing, Text: "a word of Ben's"})
 	s := w.adaSession()
 	w.adaPays(s)
+	w.must(w.service.Note(t.Context(), s.ID, "ngozi@shop.test", "she called twice", call("", "", nil)))
+	_, err := w.service.Refund(t.Context(), checkout.NewRefund{Payment: w.payments(s.ID)[0].ID, Amount: 100_000, Reason: "a torn bag"}, call("", "", nil))
+	w.must(err)
 	record, err := w.find().Record(t.Context(), w.db.Reader, flow.Surroundings{})
 	w.must(err)
+	if refunds := record.Sessions[0].Refunds; len(refunds) != 1 || refunds[0].AmountMinor != "100000" || refunds[0].Reason == nil || *refunds[0].Reason != "a torn bag" {
+		t.Errorf("of her refund she is told %+v", refunds)
+	}
 	text, err := json.Marshal(record)
 	w.must(err)
-	for _, want := range []string{string(s.ID), string(adaPhone), adaPerson, adaName, adaEmail, "Allen Avenue 7", "charge.success", "this is Adaeze", "ADAEZE OBI-NWOSU"} {
+	for _, want := range []string{string(s.ID), string(adaPhone), adaPerson, adaName, adaEmail, "Allen Avenue 7", "charge.success", "this is Adaeze", "ADAEZE OBI-NWOSU", "she called twice"} {
 		if !bytes.Contains(text, []byte(want)) {
 			t.Errorf("%q is not in what she is told", want)
 		}
