@@ -98,7 +98,7 @@ func printReconciliation(to io.Writer, got checkout.Reconciliation) error {
 	}
 	_, _ = fmt.Fprintf(out, "%s\n\nDIFFERENCE\tMOVEMENT\tBANK'S NAME\tBANK\tLEDGER\tEVENT\tPAYMENT\tPROJECT\n", flow.Count(len(got.Differences), "difference"))
 	for _, d := range got.Differences {
-		_, _ = fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", d.Kind, d.Movement, plain(d.RailTransactionID), kobo(d.Rail), kobo(d.Ledger), kobo(d.Event),
+		_, _ = fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", d.Kind, d.Movement, plain(d.RailTransactionID), amount(d.Rail), amount(d.Ledger), amount(d.Event),
 			cmp.Or(string(d.Payment), "-"), cmp.Or(string(d.Project), "-"))
 	}
 	return out.Flush()
@@ -106,9 +106,9 @@ func printReconciliation(to io.Writer, got checkout.Reconciliation) error {
 
 func total(t flow.Total) string { return fmt.Sprintf("%d × %s", t.Count, t.Amount.Naira()) }
 
-func kobo(k *flow.Kobo) string {
+func amount(k *flow.Kobo) string {
 	if k == nil {
 		return "-"
 	}
-	return k.Minor()
+	return k.Naira()
 }
