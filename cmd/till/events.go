@@ -112,12 +112,23 @@ type aDelivery struct {
 	URL           string
 	Status        string
 	NextAttemptAt *time.Time
-	Attempts      []struct {
-		At             string
-		ResponseStatus *int
-		DurationMs     int64
-		Error          *string
+	Attempts      []aTry
+}
+
+// aTry is what commands read of one try of a delivery.
+type aTry struct {
+	At             string
+	ResponseStatus *int
+	DurationMs     int64
+	Error          *string
+}
+
+// answer says how the endpoint answered.
+func (t aTry) answer() string {
+	if t.ResponseStatus == nil {
+		return "no answer: " + orDash(t.Error)
 	}
+	return fmt.Sprintf("answered %d", *t.ResponseStatus)
 }
 
 // Run shows it.
@@ -163,11 +174,7 @@ func printEvent(to io.Writer, raw json.RawMessage, deliveries []json.RawMessage)
 		}
 		_, _ = fmt.Fprintf(out, "\n%s to %s: %s%s\n", d.ID, plain(d.URL), d.Status, next)
 		for _, try := range d.Attempts {
-			answer := orDash(try.Error)
-			if try.ResponseStatus != nil {
-				answer = fmt.Sprint(*try.ResponseStatus)
-			}
-			_, _ = fmt.Fprintf(out, "  %s\t%d ms\t%s\n", try.At, try.DurationMs, answer)
+			_, _ = fmt.Fprintf(out, "  %s\t%d ms\t%s\n", try.At, try.DurationMs, try.answer())
 		}
 		return nil
 	})

@@ -224,14 +224,10 @@ func (c *webhooksTestCmd) Run(w *world) error {
 // told says how an endpoint answered.
 func (*webhooksTestCmd) told(w *world, event string, d aDelivery) error {
 	last := d.Attempts[len(d.Attempts)-1]
-	answer := "no answer: " + orDash(last.Error)
-	if last.ResponseStatus != nil {
-		answer = fmt.Sprintf("answered %d", *last.ResponseStatus)
-	}
 	next := ""
 	if d.NextAttemptAt != nil {
 		next = "; next try at " + d.NextAttemptAt.UTC().Format(time.RFC3339)
 	}
-	_, err := fmt.Fprintf(w.out, "%s  %s %s in %d ms%s\n", event, plain(d.URL), answer, last.DurationMs, next)
+	_, err := fmt.Fprintf(w.out, "%s  %s %s in %d ms%s\n", event, plain(d.URL), last.answer(), last.DurationMs, next)
 	return err
 }
