@@ -105,12 +105,7 @@ func TestMoneyOnItsWayIsAskedForAgainWhoeverAsked(t *testing.T) {
 			t.Parallel()
 			each(t, func(w *world) {
 				t := w.t
-				n := newSession(flow.Headless)
-				n.ExpiresIn = 7 * 24 * time.Hour
-				id := w.opened(n).ID
-				w.must(w.instruct(t.Context(), id))
-				w.passes(27, time.Hour) // by now nobody asks by the clock any more
-				a := w.attempts(id)[0]
+				id, a := w.unasked()
 				w.rail.checking(func(context.Context, string) ([]flow.Notice, error) {
 					return []flow.Notice{said(flow.Pending, "", a, 500_000, w.clock())}, nil
 				})
@@ -130,18 +125,25 @@ func TestMoneyOnItsWayIsAskedForAgainWhoeverAsked(t *testing.T) {
 	}
 }
 
+// unasked is an open session, and its instructions, of which nobody asks the bank by the
+// clock any more.
+func (w *world) unasked() (flow.SessionID, flow.Attempt) {
+	w.t.Helper()
+	n := newSession(flow.Headless)
+	n.ExpiresIn = 7 * 24 * time.Hour
+	id := w.opened(n).ID
+	w.must(w.instruct(w.t.Context(), id))
+	w.passes(27, time.Hour)
+	return id, w.attempts(id)[0]
+}
+
 // Where a bank tells of money on its way when nobody asks by the clock any more, somebody asks
 // what became of that; and at once where only a part of it came, or none.
 func TestMoneyThatABankTellsToBeOnItsWayIsAskedFor(t *testing.T) {
 	t.Parallel()
 	each(t, func(w *world) {
 		t := w.t
-		n := newSession(flow.Headless)
-		n.ExpiresIn = 7 * 24 * time.Hour
-		id := w.opened(n).ID
-		w.must(w.instruct(t.Context(), id))
-		a := w.attempts(id)[0]
-		w.passes(27, time.Hour)
+		id, a := w.unasked()
 		var asked atomic.Int64
 		w.rail.checking(func(context.Context, string) ([]flow.Notice, error) {
 			asked.Add(1)
